@@ -1,0 +1,67 @@
+#pragma once
+
+/// What the HTTP layer knows of a protocol: bytes in, engine requests and response bytes out.
+/// One implementation per protocol (Chat Completions now; Messages and Responses over the same
+/// core), so the HTTP side is written once.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deepinfer/llm.h"
+#include "deepinfer/request.h"
+#include "deepinfer/status.h"
+#include "recipe/recipe.h"
+
+namespace deepinfer::protocol {
+
+/// What a protocol needs to know of the server. Constant while serving.
+struct ServiceInfo {
+  /// Accepted as `model`; the first is reported.
+  std::vector<std::string> model_names;
+  ModelInfo model;
+};
+
+/// One server-sent event. `name` is empty for the unnamed events of Chat Completions.
+struct Event {
+  std::string name;
+  std::string data;
+};
+
+/// Builds a request's response from its outputs. Feeds plain and streamed answers alike, so
+/// joined deltas equal the plain message. One thread.
+class ResponseAssembler {
+ public:
+  virtual ~ResponseAssembler() = default;
+
+  /// Takes the next output of one choice and returns the events it gives. Outputs that arrive
+  /// after `choice_done` are ignored.
+  virtual std::vector<Event> push(int32_t choice, const TokenOutput& output) = 0;
+  /// True once the choice needs no more tokens: it finished, or a stop string matched, in
+  /// which case the caller cancels its generation.
+  virtual bool choice_done(int32_t choice) const = 0;
+  /// After every choice is done: the closing events (usage when asked for, `[DONE]`).
+  virtual std::vector<Event> finish() = 0;
+  /// After every choice is done: the whole response as JSON.
+  virtual std::string response() = 0;
+  /// The event that reports a failure once the status line is out.
+  virtual std::vector<Event> error(const Status& status) = 0;
+};
+
+/// A checked, converted, rendered request.
+struct PreparedCompletion {
+  bool stream = false;
+  /// One per choice (`n`).
+  std::vector<GenerateRequest> requests;
+  std::unique_ptr<ResponseAssembler> assembler;
+};
+
+/// `POST /v1/chat/completions`. `response_id` is what the client sees as `id`; `created` is
+/// the time in seconds since 1970. Errors carry param and reason.
+Result<PreparedCompletion> prepare_chat_completion(std::string_view body, const ServiceInfo& info,
+                                                   const recipe::Recipe& recipe,
+                                                   const std::string& response_id, int64_t created);
+
+}  // namespace deepinfer::protocol

@@ -1,0 +1,55 @@
+#pragma once
+
+/// Byte-level BPE from a `tokenizer.json` (recipe spec §6).
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deepinfer/request.h"
+#include "deepinfer/status.h"
+
+namespace deepinfer::recipe {
+
+/// Text to token ids and back. Immutable after load; all methods are thread-safe.
+class Tokenizer {
+ public:
+  /// Reads `dir`/tokenizer.json. Errors name the file and the member at fault.
+  static Result<std::unique_ptr<Tokenizer>> load(const std::string& dir);
+  virtual ~Tokenizer() = default;
+
+  /// Ids of `text` as plain text: spellings of control tokens stay text.
+  virtual std::vector<TokenId> encode_plain(std::string_view text) const = 0;
+  /// Ids of `text`, recognising added tokens by their spelling.
+  virtual std::vector<TokenId> encode_full(std::string_view text) const = 0;
+  /// The bytes of one token; the spelling for an added token; empty for an unknown id.
+  virtual std::string_view token_bytes(TokenId id) const = 0;
+  /// True for ids of added tokens: they end pending bytes and count as markers.
+  virtual bool is_special(TokenId id) const = 0;
+  /// Id of the added token spelled so.
+  virtual std::optional<TokenId> special_id(std::string_view spelling) const = 0;
+  /// One more than the largest id.
+  virtual int32_t vocab_size() const = 0;
+};
+
+/// Turns a stream of ids into text, whole UTF-8 characters only (§6, "Decoding a stream").
+/// One stream, one thread.
+class IncrementalDetokenizer {
+ public:
+  explicit IncrementalDetokenizer(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  /// Text released by this id; bytes of an unfinished character wait for more.
+  std::string push(TokenId id);
+  /// What is still held back, with U+FFFD for bytes that are not UTF-8.
+  std::string finish();
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::string pending_;
+};
+
+}  // namespace deepinfer::recipe
