@@ -22,7 +22,8 @@ class Tokenizer {
   static Result<std::unique_ptr<Tokenizer>> load(const std::string& dir);
   virtual ~Tokenizer() = default;
 
-  /// Ids of `text` as plain text: spellings of control tokens stay text.
+  /// Ids of `text` as plain text: spellings of control tokens stay text. Bytes that are not
+  /// UTF-8 count as U+FFFD. Any text, of any length, is accepted.
   virtual std::vector<TokenId> encode_plain(std::string_view text) const = 0;
   /// Ids of `text`, recognising added tokens by their spelling.
   virtual std::vector<TokenId> encode_full(std::string_view text) const = 0;
@@ -36,18 +37,26 @@ class Tokenizer {
   virtual int32_t vocab_size() const = 0;
 };
 
+/// One token's bytes as the log-probability view shows them (§8): the text itself or, if they
+/// are not UTF-8, each byte as `\xhh`.
+std::string token_text(std::string_view bytes);
+
 /// Turns a stream of ids into text, whole UTF-8 characters only (§6, "Decoding a stream").
 /// One stream, one thread.
 class IncrementalDetokenizer {
  public:
   explicit IncrementalDetokenizer(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  /// Text released by this id; bytes of an unfinished character wait for more.
+  /// Text released by this id; bytes of an unfinished or invalid character wait for more. A
+  /// special id releases what waits and its own spelling; an unknown one adds nothing.
   std::string push(TokenId id);
-  /// What is still held back, with U+FFFD for bytes that are not UTF-8.
+  /// What is still held back, with U+FFFD for bytes that are not UTF-8; nothing waits then. A
+  /// caller that follows the reference, which drops the tail of a stream, does not call it.
   std::string finish();
 
  private:
+  bool ends_in_released_character() const;
+
   const Tokenizer& tokenizer_;
   std::string pending_;
 };

@@ -1,0 +1,417 @@
+#include "recipe/output_parser.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace deepinfer::recipe {
+namespace {
+
+// Bytes that never occur in UTF-8 stand for the control tokens within the pending text.
+constexpr char kThinkEndByte = '\xFE';
+constexpr char kDsmlByte = '\xFF';
+constexpr std::string_view kThinkEndSpelling = "</think>";
+constexpr std::string_view kDsmlSpelling = "｜DSML｜";
+
+bool is_marker_byte(uint8_t byte) {
+  return byte >= 0xFE;
+}
+
+}  // namespace
+
+OutputParser::OutputParser(const Tokenizer* tokenizer, const ControlTokens& control,
+                           const ParsingOptions& options, const OutputRules& rules)
+    : tokenizer_(tokenizer), control_(control), options_(options), rules_(rules) {
+  if (tokenizer_ != nullptr) {
+    detokenizer_ = std::make_unique<IncrementalDetokenizer>(*tokenizer_);
+  }
+  const ThinkingStage stage = options_.thinking_initial_stage;
+  skip_line_feeds_ = stage == ThinkingStage::kNone || stage == ThinkingStage::kReasoningStart;
+  if (options_.starts_in_tool_calls) {
+    state_ = State::kBetweenCalls;
+  } else if (stage == ThinkingStage::kNone || stage == ThinkingStage::kContentContinuation) {
+    state_ = answer_state();
+  } else {
+    state_ = State::kReasoning;
+  }
+}
+
+OutputParser::State OutputParser::answer_state() const {
+  return options_.parse_json_output ? State::kJsonBefore : State::kAnswer;
+}
+
+const StopMatcher& OutputParser::matcher(State state) {
+  auto& slot = matchers_[2 * static_cast<size_t>(state) + (spelled_ ? 1 : 0)];
+  if (slot == nullptr) {
+    slot = std::make_unique<StopMatcher>(patterns_of(state));
+  }
+  return *slot;
+}
+
+/// In the order of priority among patterns that complete together; the numbers are those of
+/// the `on_..._match` functions.
+std::vector<std::string> OutputParser::patterns_of(State state) const {
+  const std::string dsml(spelled_ ? kDsmlSpelling : std::string_view(&kDsmlByte, 1));
+  const std::string think_end(spelled_ ? kThinkEndSpelling : std::string_view(&kThinkEndByte, 1));
+  const std::string open = "<" + dsml;
+  const std::string close = "</" + dsml;
+  const bool bare_dsml = rules_.hide_markup && !spelled_;
+  std::vector<std::string> patterns;
+  const auto add_openers = [&] {
+    if (recognises_calls()) {
+      patterns.push_back(open);
+    }
+    if (bare_dsml) {
+      patterns.push_back(close);
+      patterns.push_back(dsml);
+    }
+  };
+  switch (state) {
+    case State::kReasoning:
+      patterns.push_back(think_end);
+      add_openers();
+      break;
+    case State::kAnswer:
+      patterns = options_.stop_sequences;
+      patterns.push_back(think_end);
+      add_openers();
+      break;
+    case State::kJsonBefore:
+      patterns = {"{", "[", "```json\n", "```\n"};
+      add_openers();
+      break;
+    case State::kJsonInside:
+      patterns = options_.stop_sequences;
+      patterns.push_back("\n```");
+      break;
+    case State::kBetweenCalls:
+      patterns = {"invoke name=\"", close + "tool_calls>", close + " calls>"};
+      break;
+    case State::kCallName:
+      patterns = {"\""};
+      if (rules_.typed_arguments) {
+        patterns.push_back(dsml);
+      }
+      break;
+    case State::kInCall:
+      patterns = {"parameter name=", close};
+      if (rules_.typed_arguments) {
+        patterns.push_back("invoke name=\"");
+      }
+      break;
+    case State::kKey:
+      if (rules_.typed_arguments) {
+        patterns = {"\">", dsml};
+      } else {
+        patterns = {" "};
+      }
+      break;
+    case State::kAttribute:
+      patterns = {"true\">", "false\">"};
+      break;
+    case State::kStringValue:
+    case State::kRawValue:
+      patterns = {close};
+      if (rules_.typed_arguments) {
+        patterns.push_back(open);
+        patterns.push_back(dsml);
+      }
+      break;
+    case State::kJsonAfter:
+    case State::kDone:
+      break;
+  }
+  return patterns;
+}
+
+bool OutputParser::holds_line_feeds() const {
+  return state_ == State::kReasoning || (state_ == State::kAnswer && recognises_calls());
+}
+
+void OutputParser::push_token(TokenId id, Out& out) {
+  const uint32_t index = tokens_pushed_++;
+  if (stopped_ || tokenizer_ == nullptr) {
+    return;
+  }
+  const bool think_end = id == control_.think_end && id >= 0;
+  const bool special = tokenizer_->is_special(id);
+  if (state_ == State::kReasoning && !think_end && !(special && rules_.hide_markup)) {
+    ++reasoning_tokens_;
+  }
+  spelled_ = false;
+  std::string text = detokenizer_->push(id);
+  if (!special) {
+    if (!text.empty()) {
+      append(text, first_undecoded_, index + 1);
+      first_undecoded_ = index + 1;
+    }
+    scan(out);
+    return;
+  }
+  const std::string_view spelling = tokenizer_->token_bytes(id);
+  append(std::string_view(text).substr(0, text.size() - std::min(text.size(), spelling.size())),
+         first_undecoded_, index);
+  first_undecoded_ = index + 1;
+  if (think_end || (id == control_.dsml && id >= 0)) {
+    append(std::string_view(think_end ? &kThinkEndByte : &kDsmlByte, 1), index, index + 1);
+    scan(out);
+    return;
+  }
+  scan(out);
+  if (!stopped_) {
+    opaque(rules_.hide_markup ? std::string_view() : spelling, out);
+  }
+}
+
+void OutputParser::push_text(std::string_view text, Out& out) {
+  if (stopped_) {
+    return;
+  }
+  spelled_ = true;
+  append(text, tokens_pushed_, tokens_pushed_);
+  scan(out);
+}
+
+void OutputParser::finish(bool flush_partial_character, Out& out) {
+  if (stopped_) {
+    return;
+  }
+  if (flush_partial_character && detokenizer_ != nullptr) {
+    append(detokenizer_->finish(), first_undecoded_, tokens_pushed_);
+    scan(out);
+  }
+  if (!stopped_) {
+    take(available(), out);
+  }
+}
+
+void OutputParser::append(std::string_view text, uint32_t token_begin, uint32_t token_end) {
+  if (text.empty()) {
+    return;
+  }
+  if (head_ == pending_.size()) {
+    pending_.clear();
+    head_ = scanned_ = 0;
+  }
+  pending_ += text;
+  spans_.push_back({text.size(), token_begin, token_end});
+}
+
+bool OutputParser::skip_line_feed(uint8_t byte, Out& out) {
+  if (!skip_line_feeds_) {
+    return false;
+  }
+  if (byte != '\n') {
+    skip_line_feeds_ = false;
+    return false;
+  }
+  const auto& stops = options_.stop_sequences;
+  if (state_ == State::kAnswer && std::find(stops.begin(), stops.end(), "\n") != stops.end()) {
+    stop_here(0, out);
+    return true;
+  }
+  drop(1);
+  scanned_ = head_;
+  return true;
+}
+
+void OutputParser::scan(Out& out) {
+  const StopMatcher* patterns = &matcher(state_);
+  while (scanned_ < pending_.size()) {
+    const auto byte = static_cast<uint8_t>(pending_[scanned_]);
+    if (skip_line_feed(byte, out)) {
+      if (stopped_) {
+        return;
+      }
+      continue;
+    }
+    const int32_t pattern = patterns->step(node_, byte);
+    ++scanned_;
+    if (pattern != StopMatcher::kNoMatch) {
+      on_match(pattern, scanned_ - head_ - patterns->pattern_size(pattern), out);
+      if (stopped_) {
+        return;
+      }
+      patterns = &matcher(state_);
+    } else if (is_marker_byte(byte) && patterns->held(node_) == 0) {
+      on_stray_marker(byte, out);
+    }
+  }
+  release(out);
+}
+
+/// Hands on what can no longer be the beginning of anything.
+void OutputParser::release(Out& out) {
+  size_t n = available() - matcher(state_).held(node_);
+  if (holds_line_feeds()) {
+    n = without_trailing_line_feeds(n);
+  }
+  take(n, out);
+}
+
+size_t OutputParser::without_trailing_line_feeds(size_t n) const {
+  while (n > 0 && pending_[head_ + n - 1] == '\n') {
+    --n;
+  }
+  return n;
+}
+
+/// A marker that means nothing in the present state: text, or nothing if markup is hidden.
+void OutputParser::on_stray_marker(uint8_t marker, Out& out) {
+  take(scanned_ - head_ - 1, out);
+  drop(1);
+  if (!rules_.hide_markup) {
+    const bool dsml = marker == static_cast<uint8_t>(kDsmlByte);
+    opaque(dsml ? kDsmlSpelling : kThinkEndSpelling, out);
+  }
+}
+
+/// Text of a control token that is no marker here: it matches nothing and nothing bridges it.
+void OutputParser::opaque(std::string_view spelling, Out& out) {
+  take(available(), out);
+  node_ = StopMatcher::kStart;
+  if (!spelling.empty()) {
+    skip_line_feeds_ = false;
+    append(spelling, first_undecoded_ - 1, first_undecoded_);
+    take(spelling.size(), out);
+  }
+  scanned_ = head_;
+}
+
+void OutputParser::enter(State state) {
+  state_ = state;
+  node_ = StopMatcher::kStart;
+}
+
+void OutputParser::on_match(int32_t pattern, size_t begin, Out& out) {
+  switch (state_) {
+    case State::kReasoning:
+      return on_reasoning_match(pattern, begin, out);
+    case State::kAnswer:
+      return on_answer_match(pattern, begin, out);
+    case State::kJsonBefore:
+    case State::kJsonInside:
+      return on_json_match(pattern, begin, out);
+    default:
+      return on_call_match(pattern, begin, out);
+  }
+}
+
+void OutputParser::on_reasoning_match(int32_t pattern, size_t begin, Out& out) {
+  if (pattern > 0) {
+    return open_tools(begin, out);
+  }
+  take(without_trailing_line_feeds(begin), out);
+  drop(scanned_ - head_);
+  enter(answer_state());
+  skip_line_feeds_ = true;
+}
+
+void OutputParser::on_answer_match(int32_t pattern, size_t begin, Out& out) {
+  const auto num_stops = static_cast<int32_t>(options_.stop_sequences.size());
+  if (pattern < num_stops) {
+    return stop_here(begin, out);
+  }
+  if (pattern > num_stops) {
+    return open_tools(begin, out);
+  }
+  // A further end of reasoning: removed, and stop sequences do not reach across it.
+  take(begin, out);
+  drop(scanned_ - head_);
+  enter(State::kAnswer);
+}
+
+void OutputParser::on_json_match(int32_t pattern, size_t begin, Out& out) {
+  const auto num_stops = static_cast<int32_t>(options_.stop_sequences.size());
+  if (state_ == State::kJsonInside) {
+    if (pattern < num_stops) {
+      return stop_here(begin, out);
+    }
+    take(begin, out);
+    drop(scanned_ - head_);
+    return enter(State::kJsonAfter);
+  }
+  if (pattern > 3) {
+    return open_tools(begin, out);
+  }
+  take(begin, out);
+  enter(State::kJsonInside);
+  if (pattern < 2) {
+    take(scanned_ - head_, out);  // the brace is part of the answer, the fence is not
+  } else {
+    drop(scanned_ - head_);
+  }
+}
+
+void OutputParser::stop_here(size_t begin, Out& out) {
+  take(begin, out);
+  stopped_ = true;
+}
+
+void OutputParser::open_tools(size_t begin, Out& out) {
+  take(without_trailing_line_feeds(begin), out);
+  drop(scanned_ - head_);
+  skip_line_feeds_ = false;
+  enter(State::kBetweenCalls);
+}
+
+OutputParser::Span OutputParser::consume(size_t n) {
+  Span taken{.bytes = n, .token_begin = tokens_pushed_, .token_end = 0};
+  head_ += n;
+  while (n > 0) {
+    Span& span = spans_.front();
+    taken.token_begin = std::min(taken.token_begin, span.token_begin);
+    taken.token_end = std::max(taken.token_end, span.token_end);
+    const size_t used = std::min(n, span.bytes);
+    span.bytes -= used;
+    n -= used;
+    if (span.bytes == 0) {
+      spans_.pop_front();
+    }
+  }
+  taken.token_begin = std::min(taken.token_begin, taken.token_end);
+  return taken;
+}
+
+void OutputParser::drop(size_t n) {
+  consume(n);
+}
+
+void OutputParser::emit(MessageDelta::Kind kind, size_t n, Out& out) {
+  if (n == 0) {
+    return;
+  }
+  std::string text = pending_.substr(head_, n);
+  const Span span = consume(n);
+  out.push_back({.kind = kind,
+                 .text = std::move(text),
+                 .token_begin = span.token_begin,
+                 .token_end = span.token_end});
+}
+
+void OutputParser::take(size_t n, Out& out) {
+  if (n == 0) {
+    return;
+  }
+  switch (state_) {
+    case State::kReasoning:
+      return emit(MessageDelta::Kind::kReasoning, n, out);
+    case State::kAnswer:
+    case State::kJsonInside:
+      return emit(MessageDelta::Kind::kContent, n, out);
+    case State::kJsonBefore:
+    case State::kJsonAfter: {
+      const Span span = consume(n);
+      if (rules_.pad_json) {
+        out.push_back({.kind = MessageDelta::Kind::kContent,
+                       .text = " ",
+                       .token_begin = span.token_begin,
+                       .token_end = span.token_end});
+      }
+      return;
+    }
+    default:
+      return take_in_call(n, out);
+  }
+}
+
+}  // namespace deepinfer::recipe

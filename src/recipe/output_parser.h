@@ -1,0 +1,174 @@
+#pragma once
+
+/// Model output → reasoning, answer and tool calls (recipe spec §7). Works on token ids first:
+/// a marker counts only as its control token, so text that merely spells one stays text.
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deepinfer/request.h"
+#include "recipe/chat.h"
+#include "recipe/recipe.h"
+#include "recipe/stop_matcher.h"
+#include "recipe/tokenizer.h"
+
+namespace deepinfer::recipe {
+
+/// Where a parser goes beyond the reference grammar. The defaults follow the reference.
+struct OutputRules {
+  /// Control tokens never show as text: a stray one is left out, a bare DSML opens the tool
+  /// state, and markup is recognised (and then dropped) even when no tools are in use.
+  bool hide_markup = false;
+  /// `string="false"` values must be JSON, else they become strings; keys are escaped; a
+  /// missing attribute is tolerated; any markup ends a value.
+  bool typed_arguments = false;
+  /// Text around a JSON answer becomes spaces; otherwise it is dropped.
+  bool pad_json = true;
+};
+
+/// One piece of a message, in order.
+struct MessageDelta {
+  enum class Kind { kReasoning, kContent, kCallBegin, kCallArguments, kCallEnd };
+  Kind kind = Kind::kContent;
+  /// Index of the tool call, for the three call kinds.
+  int32_t call_index = 0;
+  /// The text; the function's name for kCallBegin; empty for kCallEnd.
+  std::string text;
+  /// Tokens whose text is in this piece, also partly: positions in the order they were pushed.
+  /// Empty for text without tokens.
+  uint32_t token_begin = 0;
+  uint32_t token_end = 0;
+};
+
+/// One output stream. One thread.
+class OutputParser {
+ public:
+  /// `tokenizer` may be null if only text is pushed. `control` ids below 0 do not exist.
+  OutputParser(const Tokenizer* tokenizer, const ControlTokens& control,
+               const ParsingOptions& options, const OutputRules& rules);
+
+  /// Appends what `id` releases to `out`. Ignored once stopped.
+  void push_token(TokenId id, std::vector<MessageDelta>& out);
+  /// Text of a backend that does not speak tokens: markers count by their spelling.
+  void push_text(std::string_view text, std::vector<MessageDelta>& out);
+  /// End of the output: releases everything held back. With `flush_partial_character`, bytes
+  /// of an unfinished character come out as U+FFFD, otherwise they are dropped.
+  void finish(bool flush_partial_character, std::vector<MessageDelta>& out);
+
+  /// True once a stop sequence matched: nothing more is taken.
+  bool stopped() const { return stopped_; }
+  /// Calls that began; the last may be unfinished.
+  int32_t calls_begun() const { return calls_begun_; }
+  /// Tokens that arrived while reasoning, markers apart.
+  uint32_t reasoning_tokens() const { return reasoning_tokens_; }
+  /// Values announced as JSON that were not.
+  uint32_t invalid_values() const { return invalid_values_; }
+
+ private:
+  enum class State : uint8_t {
+    kReasoning,
+    kAnswer,
+    kJsonBefore,
+    kJsonInside,
+    kJsonAfter,
+    kBetweenCalls,
+    kCallName,
+    kInCall,
+    kKey,
+    kAttribute,
+    kStringValue,
+    kRawValue,
+    kDone,
+  };
+  static constexpr size_t kNumStates = static_cast<size_t>(State::kDone) + 1;
+
+  /// A stretch of `pending_` that came from these tokens.
+  struct Span {
+    size_t bytes = 0;
+    uint32_t token_begin = 0;
+    uint32_t token_end = 0;
+  };
+  using Out = std::vector<MessageDelta>;
+
+  const StopMatcher& matcher(State state);
+  std::vector<std::string> patterns_of(State state) const;
+  bool holds_line_feeds() const;
+
+  void append(std::string_view text, uint32_t token_begin, uint32_t token_end);
+  void scan(Out& out);
+  void release(Out& out);
+  void opaque(std::string_view spelling, Out& out);
+  void enter(State state);
+  void on_stray_marker(uint8_t marker, Out& out);
+  bool skip_line_feed(uint8_t byte, Out& out);
+
+  /// What a completed pattern means in the present state. `begin` is the number of pending
+  /// bytes before it; the match ends at `scanned_`.
+  void on_match(int32_t pattern, size_t begin, Out& out);
+  void on_reasoning_match(int32_t pattern, size_t begin, Out& out);
+  void on_answer_match(int32_t pattern, size_t begin, Out& out);
+  void on_json_match(int32_t pattern, size_t begin, Out& out);
+  void on_call_match(int32_t pattern, size_t begin, Out& out);
+  void stop_here(size_t begin, Out& out);
+  void open_tools(size_t begin, Out& out);
+  bool recognises_calls() const { return options_.parse_tool_calls || rules_.hide_markup; }
+  State answer_state() const;
+
+  // Tool calls (tool_call_states.cc).
+  void on_between_calls_match(int32_t pattern);
+  void on_name_match(int32_t pattern, Out& out);
+  void on_in_call_match(int32_t pattern, const Span& marker, Out& out);
+  void on_key_match(int32_t pattern, const Span& marker, Out& out);
+  void on_value_match(const Span& marker, Out& out);
+  void end_call(const Span& marker, Out& out);
+  void take_in_call(size_t n, Out& out);
+  void call_delta(MessageDelta::Kind kind, std::string text, const Span& tokens, Out& out);
+
+  size_t available() const { return pending_.size() - head_; }
+  /// Takes `n` bytes off the front of the pending text in the way of the present state.
+  void take(size_t n, Out& out);
+  void drop(size_t n);
+  void emit(MessageDelta::Kind kind, size_t n, Out& out);
+  Span consume(size_t n);
+  size_t without_trailing_line_feeds(size_t n) const;
+
+  const Tokenizer* tokenizer_;
+  const ControlTokens control_;
+  const ParsingOptions options_;
+  const OutputRules rules_;
+  std::unique_ptr<IncrementalDetokenizer> detokenizer_;
+  std::array<std::unique_ptr<StopMatcher>, 2 * kNumStates> matchers_;
+
+  State state_ = State::kAnswer;
+  /// Markers are looked for by spelling (text) instead of by marker bytes (tokens).
+  bool spelled_ = false;
+  bool skip_line_feeds_ = false;
+  bool stopped_ = false;
+
+  /// Text not handed on yet begins at `head_`; the matcher has seen it up to `scanned_`.
+  std::string pending_;
+  size_t head_ = 0;
+  size_t scanned_ = 0;
+  int32_t node_ = StopMatcher::kStart;
+  std::deque<Span> spans_;
+  uint32_t tokens_pushed_ = 0;
+  /// First token whose text has not come out of the detokenizer yet.
+  uint32_t first_undecoded_ = 0;
+  uint32_t reasoning_tokens_ = 0;
+
+  int32_t calls_begun_ = 0;
+  /// Parameters of the open call.
+  int32_t parameters_ = 0;
+  /// Name, tag or raw value being collected.
+  std::string collected_;
+  bool typed_as_string_ = false;
+  bool counts_as_invalid_ = false;
+  uint32_t invalid_values_ = 0;
+};
+
+}  // namespace deepinfer::recipe
