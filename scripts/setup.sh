@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # the next bare machine. A different upstream version is reported; PyPI versions are pinned exactly
 # (scripts/requirements.txt).
 BUILD_PACKAGES=(
-  "ca-certificates 20230311"
+  "ca-certificates 2"
   "ccache 4.8"
   "cmake 3.25.1"
   "curl 7.88.1"

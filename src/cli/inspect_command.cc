@@ -1,0 +1,159 @@
+#include "cli/inspect_command.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <array>
+#include <cstdio>
+#include <iterator>
+#include <memory>
+
+#include "base/log.h"
+#include "cli/engine_flags.h"
+#include "cli/exit_code.h"
+#include "device/memory_info.h"
+#include "model/kv_cache.h"
+
+namespace deepinfer::cli {
+namespace {
+
+std::string human_bytes(int64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) {
+    value /= 1024;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+class Report {
+ public:
+  template <typename... Args>
+  void row(std::string_view label, fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text_), "  {:<18} {}\n", label,
+                   fmt::format(format, std::forward<Args>(args)...));
+  }
+  void section(std::string_view title) { text_ += fmt::format("{}\n", title); }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void add_architecture(Report& out, const model::ModelConfig& config) {
+  out.section("architecture");
+  out.row("name", "{}", config.architecture);
+  out.row("layers", "{} of width {}, {} streams", config.num_hidden_layers, config.hidden_size,
+          config.hc_mult);
+  out.row("attention", "{} heads of {}, window {}, {} compressed sources, top {} entries",
+          config.num_attention_heads, config.head_dim, config.sliding_window,
+          config.kv_source_layer_ids.size(), config.index_topk);
+  out.row("experts", "{} of width {}, {} per token, {} shared", config.n_routed_experts,
+          config.moe_intermediate_size, config.num_experts_per_tok, config.n_shared_experts);
+  out.row("engram", "{} layers", config.engram_layer_ids.size());
+  out.row("draft stages", "{}", config.num_nextn_predict_layers);
+  out.row("vocabulary", "{} tokens", config.vocab_size);
+  out.row("context", "{} tokens", config.max_position_embeddings);
+}
+
+void add_weights(Report& out, const CheckpointReport& report) {
+  int64_t tensors = 0;
+  int64_t bytes = 0;
+  out.section("weights");
+  for (const PartSummary& part : report.parts) {
+    out.row(part.name, "{:>10}  {} tensors", human_bytes(part.bytes), part.num_tensors);
+    tensors += part.num_tensors;
+    bytes += part.bytes;
+  }
+  out.row("total", "{:>10}  {} tensors in {} files", human_bytes(bytes), tensors,
+          report.shards.size());
+}
+
+// A rounded-up sequence: whole blocks.
+int64_t blocks_of(int64_t num_tokens, int32_t block_size) {
+  return (num_tokens + block_size - 1) / block_size;
+}
+
+void add_memory_plan(Report& out, const model::ModelConfig& config, const EngineConfig& engine,
+                     int64_t available_bytes) {
+  const int64_t block = model::kv_bytes_per_block(config, engine.block_size);
+  const int64_t slot = model::kv_bytes_per_slot(config, engine.max_rollback);
+  const int64_t slots = slot * engine.scheduler.max_num_seqs;
+  const int32_t context =
+      engine.max_model_len > 0 ? engine.max_model_len : config.max_position_embeddings;
+  const int64_t sequence = blocks_of(context, engine.block_size) * block;
+  out.section("memory plan");
+  out.row("per sequence", "{} of state, and {} per {} tokens", human_bytes(slot),
+          human_bytes(block), engine.block_size);
+  out.row("state slots", "{} for --max-num-seqs {}", human_bytes(slots),
+          engine.scheduler.max_num_seqs);
+  out.row("longest sequence", "{} for {} tokens", human_bytes(sequence), context);
+  out.row("available now", "{}", human_bytes(available_bytes));
+  if (engine.kv_cache_memory_bytes > 0) {
+    out.row("cache blocks", "{} in {}: {} tokens", engine.kv_cache_memory_bytes / block,
+            human_bytes(engine.kv_cache_memory_bytes),
+            engine.kv_cache_memory_bytes / block * engine.block_size);
+  }
+}
+
+void add_verdict(Report& out, const CheckpointReport& report) {
+  if (report.config.has_value() && report.config->num_nextn_predict_layers > 0) {
+    out.row("speculation", "{}",
+            report.has_draft_weights ? "draft stages are complete (not run by this version)"
+                                     : "draft stages are missing; the text model runs without");
+  }
+  if (report.problems.empty()) {
+    out.row("chat", "{}",
+            report.has_chat_tokens ? "control tokens are complete"
+                                   : "no control tokens: they are spelled out as plain text");
+    out.section("complete: this directory can be served");
+    return;
+  }
+  out.section(fmt::format("problems ({})", report.problems.size()));
+  for (const std::string& problem : report.problems) {
+    out.section("  - " + problem);
+  }
+}
+
+}  // namespace
+
+std::string format_report(const CheckpointReport& report, const EngineConfig& engine,
+                          int64_t available_bytes) {
+  Report out;
+  out.section(report.model_dir);
+  if (report.config.has_value()) {
+    add_architecture(out, *report.config);
+  }
+  if (!report.shards.empty()) {
+    add_weights(out, report);
+  }
+  if (report.config.has_value()) {
+    add_memory_plan(out, *report.config, engine, available_bytes);
+  }
+  out.section("state");
+  add_verdict(out, report);
+  return out.take();
+}
+
+void add_inspect_command(CLI::App& app, int& exit_code_out) {
+  auto engine = std::make_shared<EngineConfig>();
+  CLI::App* command = app.add_subcommand("inspect", "Say what a checkpoint is and what it needs");
+  add_model_flags(*command, *engine);
+  add_engine_flags(*command, *engine);
+  command->callback([engine, &exit_code_out] {
+    const Status valid = validate(*engine);
+    if (!valid.is_ok()) {
+      std::fprintf(stderr, "%s\n", valid.message().c_str());
+      exit_code_out = kExitUsage;
+      return;
+    }
+    const std::string& tokenizer_dir =
+        engine->tokenizer_dir.empty() ? engine->model_dir : engine->tokenizer_dir;
+    const CheckpointReport report = inspect_checkpoint(engine->model_dir, tokenizer_dir);
+    const std::string text = format_report(report, *engine, device::available_memory_bytes());
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    exit_code_out = report.problems.empty() ? kExitOk : kExitModel;
+  });
+}
+
+}  // namespace deepinfer::cli
