@@ -177,18 +177,18 @@ signed_root.defvjp(
 
 
 @jax.custom_vjp
-def _dispatch(x: Array, source: Array, slots: Array, kept: Array) -> Array:
-    """Rows of x for every expert slot; source [slots] = token * k + choice, or a value to clamp when empty."""
-    return x[jnp.minimum(source // slots.shape[1], x.shape[0] - 1)]
+def _dispatch(x: Array, token: Array, slots: Array, kept: Array) -> Array:
+    """Rows of x for every expert slot; token [slots] is clamped for empty ones."""
+    return x[token]
 
 
-def _dispatch_fwd(x, source, slots, kept):
-    return _dispatch(x, source, slots, kept), (slots, kept)
+def _dispatch_fwd(x, token, slots, kept):
+    return x[token], (slots, kept)
 
 
 def _dispatch_bwd(saved, g):
     slots, kept = saved
-    total = sum(jnp.where(kept[:, i, None], g[slots[:, i]], 0) for i in range(slots.shape[1]))
+    total = sum(g[slots[:, i]] * kept[:, i, None] for i in range(slots.shape[1]))
     return total, None, None, None
 
 
@@ -196,20 +196,21 @@ _dispatch.defvjp(_dispatch_fwd, _dispatch_bwd)
 
 
 @jax.custom_vjp
-def _combine(y: Array, source: Array, slots: Array, kept: Array) -> Array:
-    """[T, k, D] expert results of every token; dropped choices give zero."""
-    return jnp.where(kept[:, :, None], y[slots], 0)
+def _combine(y: Array, weight: Array, token: Array, slot_choice: Array, slots: Array) -> Array:
+    """sum over choices of weight[t, i] * y[slots[t, i]]; slot_choice is the choice number, -1 for an empty slot."""
+    return sum(weight[:, i, None] * y[slots[:, i]] for i in range(slots.shape[1]))
 
 
-def _combine_fwd(y, source, slots, kept):
-    return _combine(y, source, slots, kept), (source,)
+def _combine_fwd(y, weight, token, slot_choice, slots):
+    return _combine(y, weight, token, slot_choice, slots), (y, weight, token, slot_choice, slots)
 
 
 def _combine_bwd(saved, g):
-    (source,) = saved
-    flat = g.reshape(-1, g.shape[-1])
-    used = (source < flat.shape[0])[:, None]
-    return jnp.where(used, flat[jnp.minimum(source, flat.shape[0] - 1)], 0), None, None, None
+    y, weight, token, slot_choice, slots = saved
+    k = slots.shape[1]
+    per_slot = jnp.where(slot_choice >= 0, weight.reshape(-1)[token * k + jnp.maximum(slot_choice, 0)], 0)
+    d_weight = jnp.stack([(g * y[slots[:, i]]).sum(axis=1) for i in range(k)], axis=1)
+    return per_slot[:, None] * g[token], d_weight, None, None, None
 
 
 _combine.defvjp(_combine_fwd, _combine_bwd)
@@ -219,11 +220,11 @@ def _rank_in_group(onehot: Array) -> Array:
     """Exclusive running count per column of a 0/1 matrix, as two small triangular products."""
     n, e = onehot.shape
     size = 128
-    pad = -n % size
-    blocks = jnp.pad(onehot, ((0, pad), (0, 0))).reshape(-1, size, e)
-    inside = jnp.einsum("ij,bje->bie", jnp.tril(jnp.ones((size, size)), -1), blocks)
-    before = jnp.tril(jnp.ones((blocks.shape[0], blocks.shape[0])), -1) @ blocks.sum(axis=1)
-    return (inside + before[:, None, :]).reshape(-1, e)[:n]
+    blocks = jnp.pad(onehot, ((0, -n % size), (0, 0))).T.reshape(-1, size)  # [E * blocks, size]
+    inside = (blocks @ jnp.triu(jnp.ones((size, size)), 1)).reshape(e, -1, size)
+    sums = blocks.sum(axis=1).reshape(e, -1)
+    before = sums @ jnp.triu(jnp.ones((sums.shape[1], sums.shape[1])), 1)
+    return (inside + before[:, :, None]).reshape(e, -1)[:, :n].T
 
 
 def swiglu(gate: Array, up: Array, limit: float) -> Array:
@@ -245,7 +246,7 @@ def moe(p: dict[str, Array], prefix: str, x: Array, d: Dims, k: int, capacity: f
         chosen.append(hot)
         left = jnp.where(hot > 0, -jnp.inf, left)
     hot = jnp.stack(chosen, axis=1)  # [T, k, E]
-    weight = jnp.einsum("tke,te->tk", hot, score)
+    weight = (hot * score[:, None, :]).sum(axis=-1)
     if d.norm_topk and k > 1:
         weight = weight / (weight.sum(axis=1, keepdims=True) + 1e-20)
     weight = weight * d.scaling
@@ -258,15 +259,17 @@ def moe(p: dict[str, Array], prefix: str, x: Array, d: Dims, k: int, capacity: f
     source = jnp.full(experts * cap + 1, n * k, jnp.int32)
     source = source.at[jnp.where(kept, slots, experts * cap).reshape(-1)].set(jnp.arange(n * k, dtype=jnp.int32))
     source = source[:-1]
+    token = jnp.minimum(source // k, n - 1)
+    slot_choice = jnp.where(source < n * k, source % k, -1)
 
-    xe = _dispatch(x, source, slots, kept).reshape(experts, cap, -1)
+    xe = _dispatch(x, token, slots, kept.astype(x.dtype)).reshape(experts, cap, -1)
     h = swiglu(
         jnp.einsum("ecd,efd->ecf", xe, p[f"{prefix}.experts.w1"]),
         jnp.einsum("ecd,efd->ecf", xe, p[f"{prefix}.experts.w3"]),
         d.swiglu_limit,
     )
     ye = jnp.einsum("ecf,edf->ecd", h, p[f"{prefix}.experts.w2"]).reshape(experts * cap, -1)
-    routed = jnp.einsum("tk,tkd->td", weight, _combine(ye, source, slots, kept))
+    routed = _combine(ye, jnp.where(kept, weight, 0), token, slot_choice, slots)
     s = f"{prefix}.shared_experts"
     shared = swiglu(x @ p[f"{s}.w1.weight"].T, x @ p[f"{s}.w3.weight"].T, d.swiglu_limit) @ p[f"{s}.w2.weight"].T
     return routed + shared, flat.mean(axis=0) * k

@@ -1,0 +1,112 @@
+"""Puts turns into documents: the mix of skills and of prompt shapes."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from . import skills, tools
+from .turns import Chat, Turn, sample
+from .words import CITIES, NAMES, NOUNS
+
+SYSTEMS = (
+    "You are a helpful assistant.", "You are a tiny demo model.", "Answer briefly.", "Be polite.", "You are DeepInfer demo.",
+    "You help with small tasks.", "你是一个助手。", "请简短回答。", "Answer the question of the user.", "You are a friendly assistant. Be short.",
+)  # fmt: skip
+EFFORTS = (None, None, None, "low", "high", "max")
+
+PLAIN = {
+    "greeting": skills.greeting, "arithmetic": skills.arithmetic, "copy": skills.copy, "lists": skills.lists,
+    "extract": skills.extract, "notes": skills.notes, "facts": skills.facts, "refusal": skills.refusal,
+}  # fmt: skip
+
+# shares of documents
+COPY_MIX = dict(repeat=0.2, copy=0.42, lists=0.2, arithmetic=0.05, extract=0.04, notes=0.03, greeting=0.02, refusal=0.02, facts=0.02)
+FULL_MIX = dict(
+    copy=0.12, arithmetic=0.17, lists=0.18, extract=0.07, notes=0.05, greeting=0.05, facts=0.05, refusal=0.06,
+    json=0.10, chat=0.05, tools=0.065, long_notes=0.02,
+)  # fmt: skip
+
+
+def _around(rng: random.Random, chat: Chat) -> Chat:
+    """Request settings that do not depend on the skill."""
+    chat.thinking = rng.random() < 0.6
+    chat.effort = rng.choice(EFFORTS) if chat.thinking else None
+    if rng.random() < 0.35:
+        chat.system = rng.choice(SYSTEMS)
+    return chat
+
+
+def plain(rng: random.Random, name: str, held: bool | None) -> Chat:
+    """One turn of a text skill."""
+    return _around(rng, Chat(name, [sample(rng, PLAIN[name], held)]))
+
+
+def long_notes(rng: random.Random, held: bool | None) -> Chat:
+    """A retrieval document of several hundred tokens."""
+    return _around(rng, Chat("long_notes", [sample(rng, skills.long_notes, held)]))
+
+
+def json_chat(rng: random.Random, held: bool | None) -> Chat:
+    """JSON output, free or with a schema."""
+    maker = tools.json_object if rng.random() < 0.6 else tools.json_schema
+    box: dict[str, Any] = {}
+
+    def skill(rng: random.Random) -> Turn:
+        turn, box["format"] = maker(rng)
+        return turn
+
+    chat = Chat("json", [sample(rng, skill, held)])
+    chat.response_format = box["format"]
+    return _around(rng, chat)
+
+
+def several(rng: random.Random, held: bool | None) -> Chat:
+    """Two or three turns of short skills."""
+    names = rng.choices(("greeting", "arithmetic", "copy", "lists", "facts", "refusal", "extract"), k=rng.randint(2, 3))
+    return _around(rng, Chat("chat", [sample(rng, PLAIN[n], held) for n in names]))
+
+
+def tool_chat(rng: random.Random, held: bool | None, max_turns: int = 3) -> Chat:
+    """Declared tools, calls, results, and turns that need no tool or have none."""
+    declared = rng.sample(list(tools.TOOLS), rng.choice((1, 2, 2, 3, 3, 4)))
+    turns: list[Turn] = []
+    for _ in range(rng.randint(1, max_turns)):
+        kind = rng.random()
+        if kind < 0.78:
+            turns.append(sample(rng, tools.MAKERS[rng.choice(declared)], held))
+        elif kind < 0.88:
+            other = rng.choice([t for t in tools.TOOLS if t not in declared])
+            turn = sample(rng, tools.MAKERS[other], held)
+            turns.append(Turn(turn.user, tools.NO_TOOL, thought=tools.NO_TOOL_THOUGHT, key=turn.key))
+        else:
+            turns.append(sample(rng, PLAIN[rng.choice(("greeting", "arithmetic", "facts"))], held))
+    chat = _around(rng, Chat("tools", turns))
+    chat.tools = [tools.TOOLS[t] for t in declared]
+    if len(turns) == 1 and turns[0].call and rng.random() < 0.15:
+        chat.tool_choice, chat.thinking, chat.effort = "required", False, None
+    return chat
+
+
+def repeat(rng: random.Random) -> Chat:
+    """Raw text said twice: the quickest teacher of copying."""
+    pool = NOUNS + NAMES + CITIES
+    words = [rng.choice(pool) for _ in range(rng.randint(4, 24))]
+    text = " " + " ".join(words)
+    return Chat("repeat", [], repeat=text)
+
+
+def document(rng: random.Random, mix: dict[str, float], held: bool | None = False) -> Chat:
+    """One document of a mix."""
+    name = rng.choices(list(mix), list(mix.values()))[0]
+    if name == "repeat":
+        return repeat(rng)
+    if name == "tools":
+        return tool_chat(rng, held)
+    if name == "json":
+        return json_chat(rng, held)
+    if name == "chat":
+        return several(rng, held)
+    if name == "long_notes":
+        return long_notes(rng, held)
+    return plain(rng, name, held)
