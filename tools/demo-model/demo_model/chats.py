@@ -24,7 +24,7 @@ PLAIN = {
 COPY_MIX = dict(repeat=0.2, copy=0.42, lists=0.2, arithmetic=0.05, extract=0.04, notes=0.03, greeting=0.02, refusal=0.02, facts=0.02)
 FULL_MIX = dict(
     copy=0.12, arithmetic=0.17, lists=0.18, extract=0.07, notes=0.05, greeting=0.05, facts=0.05, refusal=0.06,
-    json=0.10, chat=0.05, tools=0.065, long_notes=0.02,
+    json=0.10, chat=0.05, tools=0.05, long_notes=0.015,
 )  # fmt: skip
 
 

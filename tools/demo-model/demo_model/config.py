@@ -62,7 +62,7 @@ class Dims:
     yarn_slow: float = 1
     experts: int = 8
     topk: int = 2
-    inter: int = 192
+    inter: int = 128
     scaling: float = 1.5
     swiglu_limit: float = 10.0
     hc: int = 4

@@ -61,7 +61,7 @@ class Rows:
 class Packer:
     """Endless batches out of a document source; what does not fit waits for the next batch."""
 
-    def __init__(self, d: Dims, tokenizer: DemoTokenizer, hasher: Hasher, shapes: tuple[Shape, Shape]):
+    def __init__(self, d: Dims, tokenizer: DemoTokenizer, hasher: Hasher, shapes: tuple[Shape, ...]):
         self.d, self.tokenizer, self.hasher, self.shapes = d, tokenizer, hasher, shapes
         self.waiting: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self.dropped = 0
@@ -69,21 +69,16 @@ class Packer:
     def _prepare(self, e: Example) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return e.ids, loss_weights(e, self.tokenizer), self.hasher.rows(e.ids)
 
-    def next(self, rng: random.Random, source: Callable[[random.Random], Example], align: int) -> list[Labelled]:
-        """One batch per shape; the first shape is the short one."""
-        short, long = (Rows(s, self.d, align) for s in self.shapes)
-        left, misses = [], 0
-        queue = self.waiting
+    def next(self, rng: random.Random, source: Callable[[random.Random], Example], align: int = ALIGN) -> list[Labelled]:
+        """One batch per shape; shapes are ordered by length."""
+        targets = [Rows(s, self.d, align) for s in self.shapes]
+        left, misses, queue = [], 0, self.waiting
         while misses < 12:
             item = queue.pop(0) if queue else self._prepare(source(rng))
-            if len(item[0]) > long.shape.length:
+            if len(item[0]) > targets[-1].shape.length:
                 self.dropped += 1
-                continue
-            fits_short = len(item[0]) <= short.shape.length
-            order = (short, long) if fits_short else (long,)
-            if not any(rows.place(*item) for rows in order):
+            elif not any(rows.place(*item) for rows in targets):
                 left.append(item)
                 misses += 1
-        self.waiting = left[-200:]
-        self.dropped += max(0, len(left) - 200)
-        return [short.batch(), long.batch()]
+        self.waiting = left[-200:] + queue
+        return [rows.batch() for rows in targets]
