@@ -36,7 +36,7 @@ VENDOR = {
     r"openssl/.*": r"src/server/",
     r"pcre2\.h": r"src/recipe/",
     r"nlohmann/.*": r"src/(server|protocol|recipe|cli)/|src/model/([a-z0-9_]+\.cc|json_[a-z_]+\.h)$",
-    r"CLI/.*": r"src/cli/|src/server/(main|flags|command_line)\.",
+    r"CLI/.*": r"src/cli/|src/server/(main|flag_set|foreign_flags|option_help|server_options)\.",
     r"utf8proc\.h": r"src/model/",
     r"xxhash\.h": r"src/(base|scheduler|process)/",
     r"xgrammar/.*": r"src/constraint/",
@@ -53,7 +53,10 @@ SYSTEM = re.compile(
 # of shared headers (the linker keeps one copy for everybody).
 VARIANT = re.compile(r"kernels/cpu/(?!reference/)[a-z0-9_]+/")
 VARIANT_QUOTED = re.compile(r"kernels/(ops|tensor_view)\.h|kernels/cpu/.*\.h")
-VARIANT_ANGLED = re.compile(r"c(float|math|stddef|stdint|string|limits)|[a-z0-9]+intrin\.h")
+VARIANT_ANGLED = re.compile(
+    r"c(float|limits|math|stddef|stdint|string)|(float|limits|math|stddef|stdint|string)\.h|"
+    r"[a-z0-9]+intrin\.h"
+)
 
 # Word in the code -> pattern of the files that may hold it, and why.
 WORDS = {
