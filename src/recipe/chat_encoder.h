@@ -29,8 +29,16 @@ struct RenderedPrompt {
 RenderedPrompt render(Encoding encoding, const Conversation& conversation,
                       const std::string& image_token = {});
 
-/// Ids of a rendered prompt: special ranges by their added token, the rest as plain text.
-/// kInternal if the tokenizer lacks a control token (checked when a recipe is made).
-Result<std::vector<TokenId>> encode(const RenderedPrompt& prompt, const Tokenizer& tokenizer);
+/// What becomes of control tokens that the tokenizer does not have.
+enum class MissingTokens {
+  kError,
+  kAsText,  ///< They are encoded with the text around them (bare test checkpoints).
+};
+
+/// Ids of a rendered prompt: special ranges by their added token, each stretch between them as
+/// plain text by itself. kInternal if the tokenizer lacks a control token and `missing` is
+/// kError; `Recipe::encode` picks what fits its tokenizer.
+Result<std::vector<TokenId>> encode(const RenderedPrompt& prompt, const Tokenizer& tokenizer,
+                                    MissingTokens missing = MissingTokens::kError);
 
 }  // namespace deepinfer::recipe

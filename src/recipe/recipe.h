@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "deepinfer/status.h"
 #include "recipe/chat_encoder.h"
@@ -12,22 +13,26 @@
 
 namespace deepinfer::recipe {
 
-/// Ids of the tokens that structure the output (recipe spec §7).
+/// Ids of the tokens that structure the output (recipe spec §7); kNone, which no model gives,
+/// for those that the tokenizer does not have.
 struct ControlTokens {
-  TokenId bos = 0;
-  TokenId eos = 0;
-  TokenId think_start = 0;
-  TokenId think_end = 0;
-  TokenId dsml = 0;
+  static constexpr TokenId kNone = -1;
+  TokenId bos = kNone;
+  TokenId eos = kNone;
+  TokenId think_start = kNone;
+  TokenId think_end = kNone;
+  TokenId dsml = kNone;
 };
 
 /// Immutable; thread-safe.
 class Recipe {
  public:
-  /// Chooses encoding and parser by `architectures` in `dir`/config.json; an unknown one fails.
-  /// A tokenizer that lacks some of the encoding's control tokens fails and names the missing
-  /// ones; one that has none of the chat tokens (a bare test checkpoint) gets them spelled as
-  /// plain text, and `has_chat_tokens()` is false so that the caller can say so.
+  /// Chooses encoding and parser by `architectures` in `model_dir`/config.json; an unknown one
+  /// fails. A tokenizer that lacks some of the encoding's control tokens fails and names the
+  /// missing ones; one that has none of the chat tokens (a bare test checkpoint) gets them
+  /// spelled as plain text, and `has_chat_tokens()` is false so that the caller can say so.
+  /// Errors name the file: kNotFound if it is missing, kFailedPrecondition if it is damaged or
+  /// lacks a token, kUnimplemented for an unknown architecture.
   static Result<std::unique_ptr<Recipe>> make(const std::string& model_dir,
                                               const std::string& tokenizer_dir);
 
@@ -38,12 +43,20 @@ class Recipe {
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const ControlTokens& control() const { return control_; }
   bool has_chat_tokens() const { return has_chat_tokens_; }
+  /// How this tokenizer spells the image token; the encoding's own spelling if it has none.
+  const std::string& image_token() const { return image_token_; }
+
+  /// The prompt of `conversation`, with this tokenizer's spelling of the image token.
+  RenderedPrompt render(const Conversation& conversation) const;
+  /// Ids of `prompt`; without chat tokens their spellings count as text.
+  Result<std::vector<TokenId>> encode(const RenderedPrompt& prompt) const;
 
  private:
   Encoding encoding_;
   std::unique_ptr<Tokenizer> tokenizer_;
   ControlTokens control_;
   bool has_chat_tokens_;
+  std::string image_token_;
 };
 
 }  // namespace deepinfer::recipe
