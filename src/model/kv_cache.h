@@ -56,8 +56,8 @@ class KvCache {
   float* open_values(int32_t kv_source);
   /// Un-pooled gates of a ratio-2 source: [num_slots, open_ring, head_dim].
   float* open_gates(int32_t kv_source);
-  /// Recent token ids for Engram, in host memory: [num_slots, token_ring()], indexed by
-  /// position modulo the size.
+  /// Recent compressed token ids of a slot for Engram, in host memory: [token_ring()], indexed
+  /// by position modulo the size.
   int32_t* recent_tokens(int32_t slot);
   int32_t token_ring() const { return token_ring_; }
 
@@ -67,6 +67,7 @@ class KvCache {
   };
 
   KvCache() = default;
+  Source& source(int32_t layer);
 
   KvCacheShape shape_;
   int32_t window_ring_ = 0;

@@ -8,6 +8,7 @@
 #include "deepinfer/status.h"
 #include "device/device.h"
 #include "model/forward_input.h"
+#include "model/forward_observer.h"
 #include "model/kv_cache.h"
 #include "model/model_config.h"
 
@@ -29,7 +30,12 @@ class Model {
 
   /// Runs the step and advances the state of its sequences. `logits` receives
   /// [input.logit_rows.size(), vocab_size] float32 in host memory. An empty step is valid.
+  /// kInvalidArgument for a step that does not fit the model or the cache; the state is
+  /// unchanged then.
   virtual Status forward(const ForwardInput& input, KvCache& cache, float* logits) = 0;
+
+  /// Shows intermediate results of later steps to `observer`; null ends that. Borrowed.
+  virtual void set_observer(ForwardObserver* observer) = 0;
 };
 
 }  // namespace deepinfer::model

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "deepinfer/request.h"
@@ -74,13 +75,20 @@ struct ModelConfig {
   TokenId engram_pad_token_id = 0;
   int32_t engram_compressed_vocab_size = 0;
 
-  /// Draft stages; read for `inspect`, not run by this version.
+  /// Draft stages (§6): their tensors are checked and reported, not run by this version.
   int32_t num_nextn_predict_layers = 0;
   int32_t dspark_block_size = 0;
+  TokenId dspark_noise_token_id = 0;
+  std::vector<int32_t> dspark_target_layer_ids;
+  int32_t dspark_markov_rank = 0;
+  int32_t dspark_n_routed_experts = 0;
+  int32_t dspark_num_experts_per_tok = 0;
 
   int32_t ratio(int32_t layer) const { return compress_ratios[static_cast<size_t>(layer)]; }
   bool is_kv_source(int32_t layer) const;
   bool is_index_source(int32_t layer) const;
+  /// Whether `layer` (an index source) selects within the candidate pool only (§4.6).
+  bool uses_candidates(int32_t layer) const;
   /// Position in `engram_layer_ids`, or -1.
   int32_t engram_index(int32_t layer) const;
   /// The layer whose compressed entries `layer` (ratio > 0) attends to.
@@ -91,7 +99,16 @@ struct ModelConfig {
   int32_t first_decoder_layer() const;
   /// Largest compress ratio in use; 1 if there is none.
   int32_t max_ratio() const;
+  /// Table rows one token reads at an Engram layer: n-gram sizes times heads.
+  int32_t engram_columns() const;
 };
+
+/// The configuration in the text of a config.json; errors as below.
+Result<ModelConfig> parse_model_config(std::string_view text);
+
+/// Checks how the layers depend on each other (§2, derived topology): sources, ratios, decoder
+/// half, candidate pool. kFailedPrecondition says which rule is broken.
+Status validate_topology(const ModelConfig& config);
 
 /// Reads and checks `dir`/config.json. kNotFound without the file; kFailedPrecondition names
 /// the key, what was expected and what was found.
