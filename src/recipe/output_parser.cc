@@ -234,6 +234,7 @@ void OutputParser::scan(Out& out) {
       patterns = &matcher(state_);
     } else if (is_marker_byte(byte) && patterns->held(node_) == 0) {
       on_stray_marker(byte, out);
+      patterns = &matcher(state_);
     }
   }
   release(out);

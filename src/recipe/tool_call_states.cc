@@ -52,9 +52,13 @@ std::optional<Tag> read_tag(std::string_view tag) {
 }  // namespace
 
 void OutputParser::on_call_match(int32_t pattern, size_t begin, Out& out) {
+  const State state = state_;
   take(begin, out);
   const Span marker = consume(scanned_ - head_);
-  switch (state_) {
+  if (state_ != state) {
+    return;  // the name was too long and its call was given up
+  }
+  switch (state) {
     case State::kBetweenCalls:
       return on_between_calls_match(pattern);
     case State::kCallName:

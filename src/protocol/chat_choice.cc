@@ -1,0 +1,185 @@
+#include "protocol/chat_choice.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "protocol/logprobs_json.h"
+
+namespace deepinfer::protocol {
+namespace {
+
+using recipe::MessageDelta;
+using recipe::ThinkingStage;
+
+recipe::OutputRules rules_of(const RecipePolicy& policy) {
+  return {.hide_markup = policy.hide_markup,
+          .typed_arguments = policy.typed_arguments,
+          .pad_json = policy.pad_json};
+}
+
+std::mt19937_64& id_generator() {
+  thread_local std::mt19937_64 generator(std::random_device{}());
+  return generator;
+}
+
+}  // namespace
+
+ChatChoice::ChatChoice(const Settings& settings, const recipe::Tokenizer* tokenizer)
+    : settings_(settings),
+      tokenizer_(tokenizer),
+      parser_(tokenizer, settings.control, settings.parsing, rules_of(settings.policy)) {}
+
+void ChatChoice::open(const ChunkWriter& writer, std::vector<std::string>& chunks) {
+  if (opened_ || settings_.policy.lean_deltas) {
+    return;
+  }
+  opened_ = true;
+  if (settings_.streams) {
+    chunks.push_back(writer.role(settings_.index));
+  }
+}
+
+void ChatChoice::push_tokens(std::span<const TokenId> tokens,
+                             std::span<const PositionLogprobs> logprobs, const ChunkWriter& writer,
+                             std::vector<std::string>& chunks) {
+  open(writer, chunks);
+  logprobs_.insert(logprobs_.end(), logprobs.begin(), logprobs.end());
+  if (!settings_.policy.count_as_generated) {
+    completion_tokens_ += tokens.size();
+  }
+  for (const TokenId token : tokens) {
+    if (parser_.stopped()) {
+      break;
+    }
+    parser_.push_token(token, deltas_);
+    if (settings_.policy.count_as_generated) {
+      ++completion_tokens_;
+    }
+  }
+  take(writer, chunks);
+}
+
+void ChatChoice::push_text(std::string_view text, uint64_t num_tokens, const ChunkWriter& writer,
+                           std::vector<std::string>& chunks) {
+  open(writer, chunks);
+  completion_tokens_ += num_tokens;
+  parser_.push_text(text, deltas_);
+  take(writer, chunks);
+}
+
+void ChatChoice::flush(const ChunkWriter& writer, std::vector<std::string>& chunks) {
+  open(writer, chunks);
+  parser_.finish(settings_.policy.flush_partial_character, deltas_);
+  take(writer, chunks);
+}
+
+void ChatChoice::finish(std::string_view reason, const ChunkWriter& writer, const ChatUsage* usage,
+                        std::vector<std::string>& chunks) {
+  open(writer, chunks);
+  message_.finish_reason = finish_reason(reason);
+  if (settings_.streams) {
+    chunks.push_back(writer.finish(settings_.index, message_.finish_reason, !opened_, usage));
+  }
+}
+
+/// `stop` becomes `tool_calls` when calls were made; a limit stays what it is.
+std::string_view ChatChoice::finish_reason(std::string_view reason) const {
+  if (reason != "stop" || parser_.stopped()) {
+    return reason.empty() ? "stop" : reason;
+  }
+  const bool whole = settings_.policy.whole_calls_only;
+  const bool called = std::any_of(message_.calls.begin(), message_.calls.end(),
+                                  [&](const MessageCall& call) { return call.complete || !whole; });
+  return called ? "tool_calls" : "stop";
+}
+
+void ChatChoice::take(const ChunkWriter& writer, std::vector<std::string>& chunks) {
+  for (MessageDelta& delta : deltas_) {
+    take_one(delta, writer, chunks);
+  }
+  deltas_.clear();
+}
+
+void ChatChoice::take_one(MessageDelta& delta, const ChunkWriter& writer,
+                          std::vector<std::string>& chunks) {
+  std::string entries;
+  switch (delta.kind) {
+    case MessageDelta::Kind::kReasoning:
+      message_.reasoning += delta.text;
+      entries = logprob_entries(delta);
+      break;
+    case MessageDelta::Kind::kContent:
+      message_.content += delta.text;
+      entries = logprob_entries(delta);
+      break;
+    case MessageDelta::Kind::kCallBegin:
+      message_.calls.push_back({.id = new_call_id(delta.call_index), .name = delta.text});
+      break;
+    case MessageDelta::Kind::kCallArguments:
+      message_.calls.back().arguments += delta.text;
+      break;
+    case MessageDelta::Kind::kCallEnd:
+      message_.calls.back().complete = true;
+      return;
+  }
+  if (settings_.streams) {
+    const std::string_view id =
+        message_.calls.empty() ? std::string_view() : message_.calls.back().id;
+    chunks.push_back(writer.delta(settings_.index, delta, !opened_, id, entries));
+  }
+  opened_ = true;
+}
+
+/// Entries of the tokens in this delta. A token whose text is cut into several deltas goes
+/// with each of them, or with the first.
+std::string ChatChoice::logprob_entries(const MessageDelta& delta) {
+  std::string entries;
+  const bool once = settings_.policy.logprobs_once;
+  const uint32_t begin = once ? std::max(delta.token_begin, logprobs_sent_) : delta.token_begin;
+  const auto end = std::min(delta.token_end, static_cast<uint32_t>(logprobs_.size()));
+  for (uint32_t i = begin; i < end; ++i) {
+    entries += entries.empty() ? "" : ",";
+    append_logprob_entry(logprobs_[i], *tokenizer_, once ? Infinity::kFinite : Infinity::kNull,
+                         entries);
+  }
+  logprobs_sent_ = std::max(logprobs_sent_, end);
+  if (!entries.empty()) {
+    message_.any_logprobs = true;
+    std::string& all = delta.kind == MessageDelta::Kind::kContent ? message_.content_logprobs
+                                                                  : message_.reasoning_logprobs;
+    all += all.empty() ? "" : ",";
+    all += entries;
+  }
+  return entries;
+}
+
+/// `call_NN_`, `ET_` when thinking sent no reasoning, 20 letters or digits, 4 digits.
+std::string ChatChoice::new_call_id(int32_t index) const {
+  static constexpr std::string_view kLetters =
+      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  std::string id = index < 10 ? "call_0" : "call_";
+  id += std::to_string(index) + "_";
+  if (settings_.thinking && message_.reasoning.empty()) {
+    id += "ET_";
+  }
+  std::uniform_int_distribution<size_t> letter(0, kLetters.size() - 1);
+  std::uniform_int_distribution<size_t> digit(0, 9);
+  for (int i = 0; i < 24; ++i) {
+    id += kLetters[i < 20 ? letter(id_generator()) : digit(id_generator())];
+  }
+  return id;
+}
+
+std::optional<uint64_t> ChatChoice::reasoning_tokens() const {
+  if (settings_.policy.count_as_generated) {
+    return parser_.reasoning_tokens();
+  }
+  const bool thinks = settings_.parsing.thinking_initial_stage != ThinkingStage::kNone;
+  if (!thinks || tokenizer_ == nullptr) {
+    return std::nullopt;
+  }
+  return tokenizer_->encode_full(message_.reasoning).size();
+}
+
+}  // namespace deepinfer::protocol

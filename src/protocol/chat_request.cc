@@ -1,0 +1,282 @@
+#include "protocol/chat_request.h"
+
+#include <utility>
+
+#include "protocol/chat_request_readers.h"
+#include "protocol/field_reader.h"
+
+namespace deepinfer::protocol {
+namespace {
+
+using enum Presence;
+using recipe::Role;
+
+// ------------------------------------------------------------------------- small members
+
+struct Thinking {
+  ThinkingType type = ThinkingType::kEnabled;
+  std::optional<uint64_t> budget_tokens;
+};
+
+Status read_value(const Json& value, const ReadContext& context, ThinkingType& target) {
+  return read_enum<ThinkingType>(value, context,
+                                 {{"enabled", ThinkingType::kEnabled},
+                                  {"disabled", ThinkingType::kDisabled},
+                                  {"adaptive", ThinkingType::kEnabled}},
+                                 target);
+}
+
+Status read_thinking(const Json& value, const ReadContext& context, ChatRequest& target) {
+  static constexpr Field<Thinking> kFields[] = {
+      {"type",
+       [](const Json& v, const ReadContext& c, Thinking& t) { return read_value(v, c, t.type); },
+       kRequired},
+      field<&Thinking::budget_tokens>("budget_tokens"),
+  };
+  Thinking thinking;
+  DI_TRY(read_members(value, context, kFields, thinking));
+  target.thinking = thinking.type;
+  return Status::ok();
+}
+
+Status read_effort(const Json& value, const ReadContext& context, ChatRequest& target) {
+  return read_enum<EffortName>(value, context,
+                               {{"none", EffortName::kNone},
+                                {"minimal", EffortName::kMinimal},
+                                {"low", EffortName::kLow},
+                                {"medium", EffortName::kMedium},
+                                {"high", EffortName::kHigh},
+                                {"xhigh", EffortName::kXhigh},
+                                {"ultra", EffortName::kUltra},
+                                {"max", EffortName::kMax}},
+                               target.reasoning_effort.emplace());
+}
+
+Status read_stop(const Json& value, const ReadContext& context, ChatRequest& target) {
+  RequestStop& stop = target.stop.emplace();
+  if (value.is_string()) {
+    return read_value(value, context, stop.sequences.emplace_back());
+  }
+  stop.is_list = true;
+  if (!value.is_array()) {
+    return wrong_type(context, "a string or a list of strings", value);
+  }
+  return read_value(value, context, stop.sequences);
+}
+
+Status read_stream_options(const Json& value, const ReadContext& context, ChatRequest& target) {
+  static constexpr Field<StreamOptions> kFields[] = {
+      field<&StreamOptions::include_usage>("include_usage"),
+  };
+  return read_members(value, context, kFields, target.stream_options.emplace());
+}
+
+// ------------------------------------------------------------------------- tools
+
+}  // namespace
+
+Status read_value(const Json& value, const ReadContext& context, RequestTool& target) {
+  static constexpr Field<RequestTool> kFunction[] = {
+      field<&RequestTool::name>("name", kRequired),
+      field<&RequestTool::description>("description"),
+      field<&RequestTool::parameters>("parameters"),
+      field<&RequestTool::strict>("strict"),
+  };
+  static constexpr Field<RequestTool> kFields[] = {
+      {"type", read_function_type<RequestTool>, kRequired},
+      {"function",
+       [](const Json& v, const ReadContext& c, RequestTool& t) {
+         return read_members(v, c, kFunction, t);
+       },
+       kRequired},
+  };
+  return read_members(value, context, kFields, target);
+}
+
+namespace {
+
+Status read_tools(const Json& value, const ReadContext& context, ChatRequest& target) {
+  return protocol::read_value<RequestTool>(value, context, target.tools);
+}
+
+Status read_tool_choice(const Json& value, const ReadContext& context, ChatRequest& target) {
+  using Kind = RequestToolChoice::Kind;
+  RequestToolChoice& choice = target.tool_choice.emplace();
+  if (value.is_string()) {
+    return read_enum<Kind>(
+        value, context,
+        {{"auto", Kind::kAuto}, {"none", Kind::kNone}, {"required", Kind::kRequired}}, choice.kind);
+  }
+  static constexpr Field<RequestToolChoice> kFunction[] = {
+      field<&RequestToolChoice::name>("name", kRequired),
+  };
+  static constexpr Field<RequestToolChoice> kFields[] = {
+      {"type", read_function_type<RequestToolChoice>, kRequired},
+      {"function",
+       [](const Json& v, const ReadContext& c, RequestToolChoice& t) {
+         return read_members(v, c, kFunction, t);
+       },
+       kRequired},
+  };
+  choice.kind = Kind::kNamed;
+  return read_members(value, context, kFields, choice);
+}
+
+// ------------------------------------------------------------------------- response format
+
+struct JsonSchemaMember {
+  Json schema;
+  std::optional<std::string> name;
+  std::optional<bool> strict;
+};
+
+struct FormatMembers {
+  recipe::ResponseFormat type = recipe::ResponseFormat::kText;
+  std::optional<JsonSchemaMember> json_schema;
+  std::optional<std::string> regex;
+};
+
+Status read_format_type(const Json& value, const ReadContext& context, FormatMembers& target) {
+  using recipe::ResponseFormat;
+  return read_enum<ResponseFormat>(value, context,
+                                   {{"text", ResponseFormat::kText},
+                                    {"json_object", ResponseFormat::kJsonObject},
+                                    {"json_schema", ResponseFormat::kJsonSchema},
+                                    {"regex", ResponseFormat::kRegex}},
+                                   target.type);
+}
+
+Status read_json_schema(const Json& value, const ReadContext& context, FormatMembers& target) {
+  static constexpr Field<JsonSchemaMember> kFields[] = {
+      field<&JsonSchemaMember::schema>("schema", kRequired),
+      field<&JsonSchemaMember::name>("name"),
+      field<&JsonSchemaMember::strict>("strict"),
+  };
+  return read_members(value, context, kFields, target.json_schema.emplace());
+}
+
+/// The members beside `type` belong to one type each and are not looked at under another.
+Status read_response_format(const Json& value, const ReadContext& context, ChatRequest& target) {
+  using recipe::ResponseFormat;
+  static constexpr Field<FormatMembers> kType[] = {{"type", read_format_type, kRequired}};
+  static constexpr Field<FormatMembers> kSchema[] = {{"json_schema", read_json_schema, kRequired}};
+  static constexpr Field<FormatMembers> kRegex[] = {
+      {"regex",
+       [](const Json& v, const ReadContext& c, FormatMembers& t) {
+         return protocol::read_value(v, c, t.regex);
+       },
+       kRequired}};
+  FormatMembers members;
+  DI_TRY(read_members(value, context, kType, members));
+  RequestFormat& format = target.response_format.emplace();
+  format.kind = members.type;
+  if (members.type == ResponseFormat::kJsonSchema) {
+    DI_TRY(read_members(value, context, kSchema, members));
+    format.schema = std::move(members.json_schema->schema);
+    format.strict = members.json_schema->strict.value_or(false);
+  } else if (members.type == ResponseFormat::kRegex) {
+    DI_TRY(read_members(value, context, kRegex, members));
+    format.regex = std::move(*members.regex);
+  }
+  return Status::ok();
+}
+
+Status read_messages(const Json& value, const ReadContext& context, ChatRequest& target) {
+  return protocol::read_value<RequestMessage>(value, context, target.messages);
+}
+
+/// Members the server understands but cannot honour: given any value but the harmless one,
+/// the request is refused, because ignoring them would change what the client gets.
+struct UnsupportedMember {
+  std::string_view name;
+  /// JSON text of a value that asks for nothing.
+  std::string_view harmless;
+};
+constexpr UnsupportedMember kUnsupported[] = {
+    {"allowed_token_ids", "null"},
+    {"bad_words", "[]"},
+    {"best_of", "1"},
+    {"chat_template", "null"},
+    {"echo", "false"},
+    {"function_call", "null"},
+    {"functions", "null"},
+    {"guided_choice", "null"},
+    {"guided_grammar", "null"},
+    {"guided_json", "null"},
+    {"guided_regex", "null"},
+    {"length_penalty", "1.0"},
+    {"logits_processors", "null"},
+    {"prompt_logprobs", "null"},
+    {"repetition_penalty", "1.0"},
+    {"structural_tag", "null"},
+    {"structured_outputs", "null"},
+    {"thinking_token_budget", "null"},
+    {"use_beam_search", "false"},
+    {"web_search_options", "null"},
+};
+
+Status refuse_unsupported(const Json& body) {
+  for (const UnsupportedMember& row : kUnsupported) {
+    const auto at = body.find(row.name);
+    if (at == body.end() || at->is_null() || *at == Json::parse(row.harmless)) {
+      continue;
+    }
+    const std::string name(row.name);
+    std::string message = "`";
+    message += name + "` is not supported by this version of the server";
+    return invalid_argument(std::move(message))
+        .with_param(name)
+        .with_reason("unsupported_parameter");
+  }
+  return Status::ok();
+}
+
+constexpr auto kExtension = &RecipePolicy::sampling_extensions;
+
+constexpr Field<ChatRequest> kChatFields[] = {
+    field<&ChatRequest::model>("model", kRequired),
+    {"messages", read_messages, kRequired},
+    field<&ChatRequest::stream>("stream"),
+    {"stream_options", read_stream_options},
+    field<&ChatRequest::temperature>("temperature"),
+    field<&ChatRequest::top_p>("top_p"),
+    field<&ChatRequest::max_tokens>("max_tokens"),
+    field<&ChatRequest::max_completion_tokens>("max_completion_tokens", kOptional,
+                                               &RecipePolicy::max_completion_tokens),
+    field<&ChatRequest::n>("n"),
+    field<&ChatRequest::seed>("seed"),
+    {"stop", read_stop},
+    field<&ChatRequest::logprobs>("logprobs"),
+    field<&ChatRequest::top_logprobs>("top_logprobs"),
+    field<&ChatRequest::presence_penalty>("presence_penalty"),
+    field<&ChatRequest::frequency_penalty>("frequency_penalty"),
+    {"thinking", read_thinking},
+    {"reasoning_effort", read_effort},
+    {"response_format", read_response_format},
+    {"tools", read_tools},
+    {"tool_choice", read_tool_choice},
+    field<&ChatRequest::parallel_tool_calls>("parallel_tool_calls"),
+    field<&ChatRequest::top_k>("top_k", kOptional, kExtension),
+    field<&ChatRequest::min_p>("min_p", kOptional, kExtension),
+    field<&ChatRequest::min_tokens>("min_tokens", kOptional, kExtension),
+    field<&ChatRequest::stop_token_ids>("stop_token_ids", kOptional, kExtension),
+    field<&ChatRequest::ignore_eos>("ignore_eos", kOptional, kExtension),
+    field<&ChatRequest::priority>("priority", kOptional, kExtension),
+    field<&ChatRequest::logit_bias>("logit_bias", kOptional, kExtension),
+};
+
+}  // namespace
+
+Result<ChatRequest> parse_chat_request(std::string_view body, const RecipePolicy& policy) {
+  DI_ASSIGN(const Json json,
+            read_json(body, {.max_depth = policy.max_json_depth,
+                             .refuse_duplicate_keys = policy.refuse_duplicate_keys}));
+  ChatRequest request;
+  DI_TRY(read_members(json, ReadContext{policy, {}}, kChatFields, request));
+  if (policy.refuse_unenforced) {
+    DI_TRY(refuse_unsupported(json));
+  }
+  return request;
+}
+
+}  // namespace deepinfer::protocol

@@ -1,0 +1,113 @@
+#pragma once
+
+/// A Chat Completions request as it stands in the body: types checked, ranges and meaning not
+/// yet (recipe spec §2).
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deepinfer/status.h"
+#include "protocol/json_reader.h"
+#include "protocol/recipe_policy.h"
+#include "recipe/chat.h"
+
+namespace deepinfer::protocol {
+
+struct ContentPart {
+  enum class Kind { kText, kImageUrl, kFile };
+  Kind kind = Kind::kText;
+  std::string text;
+  std::string url;
+  std::string detail = "high";
+  std::optional<std::string> file_data;
+  std::optional<std::string> file_id;
+  std::optional<std::string> filename;
+};
+
+struct RequestMessage {
+  recipe::Role role = recipe::Role::kUser;
+  /// Absent differs from empty. A string is one text part.
+  std::optional<std::vector<ContentPart>> content;
+  std::optional<std::string> reasoning_content;
+  std::optional<std::vector<recipe::ToolCall>> tool_calls;
+  std::string tool_call_id;
+  bool prefix = false;
+};
+
+struct RequestTool {
+  std::string name;
+  std::optional<std::string> description;
+  /// Null if absent.
+  Json parameters;
+  std::optional<bool> strict;
+};
+
+enum class ThinkingType { kEnabled, kDisabled };
+
+/// `reasoning_effort` as the client spells it.
+enum class EffortName { kNone, kMinimal, kLow, kMedium, kHigh, kXhigh, kUltra, kMax };
+
+struct RequestToolChoice {
+  enum class Kind { kAuto, kNone, kRequired, kNamed };
+  Kind kind = Kind::kAuto;
+  std::string name;
+};
+
+struct RequestFormat {
+  recipe::ResponseFormat kind = recipe::ResponseFormat::kText;
+  Json schema;
+  bool strict = false;
+  std::string regex;
+};
+
+struct RequestStop {
+  bool is_list = false;
+  std::vector<std::string> sequences;
+};
+
+struct StreamOptions {
+  std::optional<bool> include_usage;
+};
+
+struct ChatRequest {
+  std::string model;
+  std::vector<RequestMessage> messages;
+  bool stream = false;
+  std::optional<StreamOptions> stream_options;
+  std::optional<float> temperature;
+  std::optional<float> top_p;
+  std::optional<uint32_t> max_tokens;
+  uint8_t n = 1;
+  std::optional<uint64_t> seed;
+  std::optional<RequestStop> stop;
+  bool logprobs = false;
+  std::optional<uint8_t> top_logprobs;
+  std::optional<float> presence_penalty;
+  std::optional<float> frequency_penalty;
+  std::optional<ThinkingType> thinking;
+  std::optional<EffortName> reasoning_effort;
+  std::optional<RequestFormat> response_format;
+  std::vector<RequestTool> tools;
+  std::optional<RequestToolChoice> tool_choice;
+  std::optional<bool> parallel_tool_calls;
+
+  // Beyond the reference.
+  std::optional<uint32_t> max_completion_tokens;
+  std::optional<int32_t> top_k;
+  std::optional<float> min_p;
+  std::optional<uint32_t> min_tokens;
+  std::vector<int32_t> stop_token_ids;
+  bool ignore_eos = false;
+  std::optional<int32_t> priority;
+  /// An object, checked against the vocabulary when the engine request is made.
+  Json logit_bias;
+};
+
+/// Reads a body. kInvalidArgument, with the member as param, if it is not JSON or not of this
+/// shape.
+Result<ChatRequest> parse_chat_request(std::string_view body, const RecipePolicy& policy);
+
+}  // namespace deepinfer::protocol

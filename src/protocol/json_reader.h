@@ -1,0 +1,27 @@
+#pragma once
+
+/// Request bodies as JSON (recipe spec §1, "Parse rules").
+
+#include <cstdint>
+#include <string_view>
+
+#include "deepinfer/status.h"
+#include "recipe/chat.h"
+
+namespace deepinfer::protocol {
+
+using recipe::Json;
+
+struct JsonLimits {
+  /// Deepest nesting of arrays and objects that is accepted.
+  int32_t max_depth = 64;
+  /// A repeated member is an error; otherwise the last one wins, in the first one's place.
+  bool refuse_duplicate_keys = true;
+};
+
+/// Reads one strict JSON value: no comments, BOM, raw control characters in strings, invalid
+/// UTF-8, lone surrogates, numbers beyond double range or bytes after the value. Needs
+/// constant stack and time linear in the body, whatever it holds. kInvalidArgument says where.
+Result<Json> read_json(std::string_view body, const JsonLimits& limits);
+
+}  // namespace deepinfer::protocol

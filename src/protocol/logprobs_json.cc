@@ -1,0 +1,67 @@
+#include "protocol/logprobs_json.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "recipe/json_text.h"
+#include "recipe/utf8.h"
+
+namespace deepinfer::protocol {
+namespace {
+
+void append_number(float value, Infinity infinity, std::string& out) {
+  if (!std::isfinite(value)) {
+    if (infinity == Infinity::kNull) {
+      out += "null";
+      return;
+    }
+    value = value > 0 ? 0.0F : kLowestLogprob;
+  }
+  char text[32];
+  out.append(text, std::to_chars(text, text + sizeof(text), value).ptr);
+}
+
+/// The bytes as text, or each as `\xhh` if they are not UTF-8.
+std::string readable(std::string_view bytes) {
+  if (recipe::is_valid_utf8(bytes)) {
+    return std::string(bytes);
+  }
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<uint8_t>(c);
+    text += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+  }
+  return text;
+}
+
+void append_token(const TokenLogprob& token, const recipe::Tokenizer& tokenizer, Infinity infinity,
+                  std::string& out) {
+  const std::string_view bytes = tokenizer.token_bytes(token.token);
+  out += R"({"token":)";
+  recipe::append_json_string(readable(bytes), out);
+  out += R"(,"logprob":)";
+  append_number(token.logprob, infinity, out);
+  out += R"(,"bytes":[)";
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    out += i == 0 ? "" : ",";
+    out += std::to_string(static_cast<uint8_t>(bytes[i]));
+  }
+  out += ']';
+}
+
+}  // namespace
+
+void append_logprob_entry(const PositionLogprobs& position, const recipe::Tokenizer& tokenizer,
+                          Infinity infinity, std::string& out) {
+  append_token(position.chosen, tokenizer, infinity, out);
+  out += R"(,"top_logprobs":[)";
+  for (size_t i = 0; i < position.top.size(); ++i) {
+    out += i == 0 ? "" : ",";
+    append_token(position.top[i], tokenizer, infinity, out);
+    out += '}';
+  }
+  out += "]}";
+}
+
+}  // namespace deepinfer::protocol

@@ -1,0 +1,36 @@
+#pragma once
+
+/// Tools and response schemas (recipe spec §4): names, validity as JSON Schema, and the
+/// rewrite of strict schemas into a subset.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "deepinfer/status.h"
+#include "protocol/json_reader.h"
+#include "recipe/chat.h"
+
+namespace deepinfer::protocol {
+
+/// Checks one tool name: 1 to 128 of `[a-zA-Z0-9_-]`. `index` is its place in `tools`.
+Status check_tool_name(const std::string& name, size_t index);
+
+/// Checks `parameters` (null counts as absent) as a JSON Schema for an object.
+Status check_tool_schema(const recipe::ToolDeclaration& tool, size_t index);
+
+/// Why `schema` is not a JSON Schema of draft 2020-12, or nothing. Checks the shape of every
+/// keyword the meta-schema knows, at any depth, and that patterns are regular expressions.
+std::optional<std::string> json_schema_problem(const Json& schema);
+
+/// Why `pattern` is not a regular expression (ECMA-262 syntax), or nothing. Time linear in its
+/// length; nesting is bounded.
+std::optional<std::string> regex_problem(std::string_view pattern);
+
+/// Where a strict schema stands; decides the words of errors.
+enum class StrictSchemaUse { kToolParameters, kResponseFormat };
+
+/// `schema` rewritten into the strict subset, members in their fixed order.
+Result<Json> strict_schema(const Json& schema, StrictSchemaUse use);
+
+}  // namespace deepinfer::protocol
