@@ -18,6 +18,12 @@
 
 namespace deepinfer::kernels {
 
+/// Most hyper-connection streams (M) that every variant handles.
+inline constexpr int64_t kMaxStreams = 16;
+
+/// Most experts that every variant routes to.
+inline constexpr int64_t kMaxExperts = 65536;
+
 /// What an op may use besides its arguments.
 struct OpContext {
   using RangeFn = void (*)(void* arg, int64_t begin, int64_t end);

@@ -3,6 +3,10 @@
 #include <utility>
 
 #include "kernels/cpu/reference/table.h"
+#if defined(__x86_64__)
+#include "kernels/cpu/avx2/table.h"
+#include "kernels/cpu/avx512/table.h"
+#endif
 
 namespace deepinfer::kernels {
 namespace {
@@ -32,9 +36,46 @@ constexpr Slot kSlots[] = {
 static_assert(sizeof(kSlots) / sizeof(Slot) == sizeof(OpTable) / sizeof(void (*)()),
               "every op of the table needs a slot here");
 
+#if defined(__x86_64__)
+// The builtins ask the operating system (XGETBV) too, not only the CPU.
+std::string_view missing_for_avx2() {
+  if (!__builtin_cpu_supports("avx2")) {
+    return "avx2";
+  }
+  if (!__builtin_cpu_supports("fma")) {
+    return "fma";
+  }
+  return __builtin_cpu_supports("f16c") ? "" : "f16c";
+}
+
+std::string_view missing_for_avx512() {
+  if (!__builtin_cpu_supports("avx512f")) {
+    return "avx512f";
+  }
+  if (!__builtin_cpu_supports("avx512bw")) {
+    return "avx512bw";
+  }
+  if (!__builtin_cpu_supports("avx512vl")) {
+    return "avx512vl";
+  }
+  if (!__builtin_cpu_supports("avx512dq")) {
+    return "avx512dq";
+  }
+  return missing_for_avx2();
+}
+#endif
+
+Variant describe(std::string_view name, std::string_view missing, void (*fill)(OpTable&)) {
+  return {.name = name, .supported = missing.empty(), .missing = missing, .fill = fill};
+}
+
 std::vector<Variant> detect_variants() {
-  std::vector<Variant> variants;
-  variants.push_back({"reference", true, {}, reference::fill});
+  std::vector<Variant> variants = {describe("reference", {}, reference::fill)};
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  variants.push_back(describe("avx2", missing_for_avx2(), avx2::fill));
+  variants.push_back(describe("avx512", missing_for_avx512(), avx512::fill));
+#endif
   return variants;
 }
 

@@ -10,8 +10,8 @@ void swiglu(const OpContext& context, const SwigluArgs& args) {
       float gate = args.gate[i];
       float up = args.up[i];
       if (args.limit > 0) {
-        gate = fminf(gate, args.limit);
-        up = fmaxf(fminf(up, args.limit), -args.limit);
+        gate = gate > args.limit ? args.limit : gate;
+        up = up > args.limit ? args.limit : up < -args.limit ? -args.limit : up;
       }
       const float hidden = gate * sigmoid(gate) * up;
       args.out[i] = args.row_weight == nullptr ? hidden : hidden * args.row_weight[i / args.width];
