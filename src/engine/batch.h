@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "deepinfer/request.h"
+#include "deepinfer/status.h"
 
 namespace deepinfer::engine {
 
@@ -55,6 +56,9 @@ struct SequenceOutput {
   std::vector<TokenId> tokens;
   std::vector<PositionLogprobs> logprobs;
   std::vector<float> probe_logits;
+  /// A fault of this sequence alone (its logits are not finite); then `tokens` is empty and the
+  /// other sequences of the step are sound.
+  Status error;
 };
 
 struct StepOutput {

@@ -1,0 +1,36 @@
+#pragma once
+
+/// What a rank is asked to do by other threads.
+
+#include <memory>
+#include <variant>
+
+#include "base/channel.h"
+#include "base/clock.h"
+#include "deepinfer/request.h"
+#include "scheduler/sequence.h"
+
+namespace deepinfer::scheduler {
+
+class OutputQueue;
+
+/// A validated and admitted request.
+struct SubmitCommand {
+  SequenceId id = 0;
+  GenerateRequest request;
+  uint64_t seed = 0;
+  base::TimePoint submitted;
+  std::shared_ptr<OutputQueue> output;
+};
+/// The client does not want the rest.
+struct CancelCommand {
+  SequenceId id = 0;
+};
+/// Ends every request.
+struct AbortAllCommand {};
+/// Another rank was given work: all take part in its steps.
+struct WakeCommand {};
+using RankCommand = std::variant<SubmitCommand, CancelCommand, AbortAllCommand, WakeCommand>;
+using RankInbox = base::Channel<RankCommand>;
+
+}  // namespace deepinfer::scheduler
