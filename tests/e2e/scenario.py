@@ -1,0 +1,21 @@
+"""What the scripted engine answers, by the marker word of the prompt (tests/support/scripted_scenario.h)."""
+
+REASONING = "First I look, then I think."
+ANSWER = "It is forty-two."
+CALL = (
+    '<｜DSML｜ calls>\n<｜DSML｜ invoke name="get_weather">\n'
+    '<｜DSML｜ parameter name="city" string="true">Rome</｜DSML｜ parameter>\n'
+    '<｜DSML｜ parameter name="days" string="false">3</｜DSML｜ parameter>\n'
+    "</｜DSML｜ invoke>\n</｜DSML｜ calls>"
+)
+ENDLESS_PIECE = "more "
+
+SCENARIO = {
+    "REASON": [{"text": f"{REASONING}</think>{ANSWER}", "per_token": True}],
+    "CALL": [{"text": f"Let me look.\n\n{CALL}", "per_token": True}],
+    "PLAIN": [{"text": ANSWER, "per_token": True}],
+    "UNICODE": [{"text": "héllo 你好 🙂", "per_token": True}],
+    "ENDLESS": [{"text": ENDLESS_PIECE, "delay_ms": 5, "repeat": True}],
+    "BREAKS": [{"text": "so far "}, {"fail": "the engine broke"}],
+    "FULL": [{"refuse": "server_overloaded"}],
+}
