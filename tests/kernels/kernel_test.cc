@@ -69,7 +69,7 @@ double e4m3_value(uint8_t code) {
   const int exponent = (code >> 3) & 15;
   const double mantissa = (code & 7) / 8.0;
   const double magnitude =
-      exponent == 0 ? mantissa * std::pow(2.0, -6) : (1 + mantissa) * std::pow(2.0, exponent - 7);
+      exponent == 0 ? std::ldexp(mantissa, -6) : std::ldexp(1 + mantissa, exponent - 7);
   return (code & 0x80) != 0 ? -magnitude : magnitude;
 }
 
@@ -145,7 +145,7 @@ double TestWeight::at(int64_t row, int64_t col) const {
     return code;
   }
   const auto tile = static_cast<size_t>(row / scale_rows_ * ((cols_ + 31) / 32) + col / 32);
-  return code * std::pow(2.0, static_cast<int>(scales_[tile]) - 127);
+  return std::ldexp(code, static_cast<int>(scales_[tile]) - 127);
 }
 
 void expect_close(const std::vector<float>& got, const std::vector<double>& want,

@@ -73,8 +73,8 @@ TEST_P(LinearTest, MatchesDoublePrecisionForOddShapes) {
 
 TEST_P(LinearTest, MatchesDoublePrecisionBeyondOneBlock) {
   for (const Case& format : {Case{DType::kF8E4M3, 32}, Case{DType::kF4E2M1, 1}}) {
-    const TestWeight weight(format.dtype, format.scale_rows, 150, 1100, rng);
-    check(weight, 0, 150, 1100, 150, threaded);
+    const TestWeight weight(format.dtype, format.scale_rows, 70, 1100, rng);
+    check(weight, 0, 70, 1100, 130, threaded);
     const TestWeight wide(format.dtype, format.scale_rows, 5, 9000, rng);
     for (const int64_t tokens : {1, 2, 4}) {
       check(wide, 0, 5, 9000, tokens, serial);
