@@ -23,14 +23,14 @@ PLAIN = {
 # shares of documents
 COPY_MIX = dict(repeat=0.2, copy=0.42, lists=0.2, arithmetic=0.05, extract=0.04, notes=0.03, greeting=0.02, refusal=0.02, facts=0.02)
 FULL_MIX = dict(
-    copy=0.12, arithmetic=0.17, lists=0.18, extract=0.07, notes=0.05, greeting=0.05, facts=0.05, refusal=0.06,
-    json=0.10, chat=0.05, tools=0.05, long_notes=0.015,
+    copy=0.12, arithmetic=0.19, lists=0.14, extract=0.08, notes=0.04, greeting=0.04, facts=0.05, refusal=0.05,
+    json=0.11, chat=0.13, tools=0.04, long_notes=0.01,
 )  # fmt: skip
 
 
 def _around(rng: random.Random, chat: Chat) -> Chat:
     """Request settings that do not depend on the skill."""
-    chat.thinking = rng.random() < 0.6
+    chat.thinking = rng.random() < 0.5
     chat.effort = rng.choice(EFFORTS) if chat.thinking else None
     if rng.random() < 0.35:
         chat.system = rng.choice(SYSTEMS)
@@ -64,12 +64,15 @@ def json_chat(rng: random.Random, held: bool | None) -> Chat:
 def several(rng: random.Random, held: bool | None) -> Chat:
     """Two or three turns of short skills."""
     names = rng.choices(("greeting", "arithmetic", "copy", "lists", "facts", "refusal", "extract"), k=rng.randint(2, 3))
-    return _around(rng, Chat("chat", [sample(rng, PLAIN[n], held) for n in names]))
+    chat = _around(rng, Chat("chat", [sample(rng, PLAIN[n], held) for n in names]))
+    if rng.random() < 0.6:  # with thinking on, only the last answer can be learnt from
+        chat.thinking, chat.effort = False, None
+    return chat
 
 
 def tool_chat(rng: random.Random, held: bool | None, max_turns: int = 3) -> Chat:
     """Declared tools, calls, results, and turns that need no tool or have none."""
-    declared = rng.sample(list(tools.TOOLS), rng.choice((1, 2, 2, 3, 3, 4)))
+    declared = rng.sample(list(tools.TOOLS), rng.choice((1, 1, 2, 2, 3, 4)))
     turns: list[Turn] = []
     for _ in range(rng.randint(1, max_turns)):
         kind = rng.random()

@@ -36,19 +36,19 @@ class Dims:
     """Every number the forward pass depends on; stored in each training checkpoint."""
 
     vocab: int = 2048
-    hidden: int = 128
-    layers: int = 6
-    heads: int = 4
+    hidden: int = 64
+    layers: int = 5
+    heads: int = 2
     head_dim: int = 64
     rope: int = 16
     q_lora: int = 64
     o_groups: int = 2
-    o_lora: int = 64
+    o_lora: int = 32
     window: int = 64
-    ratios: tuple[int, ...] = (0, 2, 2, 1, 1, 1)
+    ratios: tuple[int, ...] = (0, 2, 2, 1, 1)
     kv_sources: tuple[int, ...] = (1, 3)
-    index_sources: tuple[int, ...] = (1, 3, 5)
-    index_heads: int = 4
+    index_sources: tuple[int, ...] = (1, 3, 4)
+    index_heads: int = 2
     index_dim: int = 32
     index_topk: int = 32
     candidate: int = 3
@@ -72,8 +72,8 @@ class Dims:
     ngram: int = 4
     ngram_heads: int = 2
     ngram_dim: int = 32
-    ngram_vocab: int = 2000
-    engram_layers: tuple[int, ...] = (1, 2)
+    ngram_vocab: int = 4000
+    engram_layers: tuple[int, ...] = (1,)
     compressed_vocab: int = 0
     pad_id: int = 2
     stages: int = 2
@@ -81,7 +81,7 @@ class Dims:
     noise_id: int = 0
     image_id: int = 0
     markov: int = 64
-    targets: tuple[int, ...] = (3, 4, 5)
+    targets: tuple[int, ...] = (2, 3, 4)
     draft_experts: int = 4
     draft_topk: int = 2
     norm_topk: bool = True

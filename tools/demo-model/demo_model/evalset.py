@@ -7,8 +7,6 @@ forward pass per batch decides exact match.
 from __future__ import annotations
 
 import random
-from collections import defaultdict
-from typing import Any, Callable
 
 import jax
 import jax.numpy as jnp
@@ -16,13 +14,11 @@ import numpy as np
 
 from . import chats
 from .config import Dims
-from .forward import Batch, Mode, forward, logits_of
+from .forward import Batch, Mode, Switches, forward, logits_of
 from .ngram import Hasher
 from .packing import ALIGN, Rows, Shape
 from .render import Example, example
 from .tokenizer import DemoTokenizer
-
-SKILLS = ("greeting", "facts", "refusal", "arithmetic", "copy", "lists", "extract", "notes", "long_notes", "json", "chat", "tools")
 
 
 def held_out_examples(tokenizer: DemoTokenizer, seed: int, counts: dict[str, int], limit: int = 10**6) -> list[Example]:
@@ -46,21 +42,16 @@ def held_out_examples(tokenizer: DemoTokenizer, seed: int, counts: dict[str, int
 class Scorer:
     """Teacher-forced argmax of packed examples."""
 
-    def __init__(self, d: Dims, hasher: Hasher, shapes: tuple[Shape, ...], align: int = ALIGN):
+    def __init__(self, d: Dims, hasher: Hasher, shapes: tuple[Shape, ...], mode: Mode, align: int = ALIGN):
         self.d, self.hasher, self.shapes, self.align = d, hasher, shapes, align
-        self._compiled: dict[Mode, Callable] = {}
 
-    def _function(self, mode: Mode) -> Callable:
-        if mode not in self._compiled:
+        def run(p: dict, batch: Batch, target: jax.Array, on: Switches):
+            logits = logits_of(p, forward(p, d, batch, mode, on).hidden, d)
+            flat = target.reshape(-1)
+            logp = jnp.take_along_axis(logits, flat[:, None], axis=1)[:, 0] - jax.nn.logsumexp(logits, axis=1)
+            return jnp.argmax(logits, axis=1).reshape(target.shape), -logp.reshape(target.shape)
 
-            def run(p: dict, batch: Batch, target: jax.Array):
-                logits = logits_of(p, forward(p, self.d, batch, mode).hidden, self.d)
-                flat = target.reshape(-1)
-                logp = jnp.take_along_axis(logits, flat[:, None], axis=1)[:, 0] - jax.nn.logsumexp(logits, axis=1)
-                return jnp.argmax(logits, axis=1).reshape(target.shape), -logp.reshape(target.shape)
-
-            self._compiled[mode] = jax.jit(run)
-        return self._compiled[mode]
+        self._run = jax.jit(run)
 
     def batches(self, examples: list[Example]):
         """(rows, [(example index, row, offset)]) until all are placed; each goes to the shortest fitting shape."""
@@ -77,22 +68,15 @@ class Scorer:
                 items = rest
                 yield rows, placed
 
-    def argmax(self, p: dict, examples: list[Example], mode: Mode) -> list[tuple[np.ndarray, np.ndarray]]:
+    def argmax(self, p: dict, examples: list[Example], on: Switches = Switches()) -> list[tuple[np.ndarray, np.ndarray]]:
         """(argmax ids, losses) of the answer tokens of each example."""
-        run, out = self._function(mode), [None] * len(examples)
+        run, out = self._run, [None] * len(examples)
+        on = Switches(*(jnp.bool_(flag) for flag in on))
         for rows, placed in self.batches(examples):
             x = rows.batch()
-            best, loss = (np.asarray(a) for a in run(p, x.batch, x.target))
+            best, loss = (np.asarray(a) for a in run(p, x.batch, x.target, on))
             for i, row, at in placed:
                 e = examples[i]
                 span = slice(at + len(e.prompt) - 1, at + len(e.ids) - 1)
                 out[i] = (best[row, span], loss[row, span])
         return out
-
-    def report(self, p: dict, examples: list[Example], mode: Mode) -> dict[str, Any]:
-        """Exact match and answer loss per skill."""
-        exact, loss = defaultdict(list), defaultdict(list)
-        for e, (best, losses) in zip(examples, self.argmax(p, examples, mode)):
-            exact[e.skill].append(bool((best == np.array(e.answer)).all()))
-            loss[e.skill].append(losses.mean())
-        return {s: (round(100 * float(np.mean(exact[s])), 1), round(float(np.mean(loss[s])), 4)) for s in exact}

@@ -29,15 +29,21 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Mode:
-    """How a pass is run."""
+    """What is compiled in."""
 
-    select: bool = True  # False: every visible entry is attended (first training phase)
-    pool: bool = True  # candidate pool in force
-    engram: bool = True
-    random_select: bool = False  # ablation: newest entries instead of the indexer's choice
+    select: bool = True  # False: every visible entry is attended
     capacity: float = 0.0  # expert slots over the mean load, 0 = drop nothing
     exact_ties: bool = True
     index_loss: bool = False
+
+
+class Switches(NamedTuple):
+    """Parts that can be switched at run time, without compiling again (bools, possibly traced)."""
+
+    select: Array | bool = True  # top-k selection; off: every visible entry is attended
+    pool: Array | bool = True  # candidate pool
+    engram: Array | bool = True
+    indexer: Array | bool = True  # off: the newest entries instead of the indexer's choice
 
 
 class Result(NamedTuple):
@@ -167,7 +173,7 @@ def _index_scores(p: Params, layer: int, x: Array, low: Array, geo: _Geometry, s
     return jnp.einsum("bth,bthn->btn", w, dots)
 
 
-def _attention(p: Params, layer: int, x: Array, geo: _Geometry, shared: _Shared, mode: Mode, losses: list) -> Array:
+def _attention(p: Params, layer: int, x: Array, geo: _Geometry, shared: _Shared, mode: Mode, on: Switches, losses: list) -> Array:
     d, a, r = geo.d, f"layers.{layer}.attn", geo.d.ratio(layer)
     rotation = geo.rotation[r > 0]
     low, q = project_query(p, a, x, d, rotation)
@@ -182,15 +188,16 @@ def _attention(p: Params, layer: int, x: Array, geo: _Geometry, shared: _Shared,
         allowed = geo.visible[r]
         if mode.select or mode.index_loss:
             scores = _index_scores(p, layer, x, low, geo, shared)
-        ranked = scores
-        if mode.random_select:
-            ranked = jnp.broadcast_to(jnp.arange(allowed.shape[-1], dtype=jnp.float32), allowed.shape)
+        everything = allowed
         if mode.select:
-            if layer == d.candidate and mode.pool:
-                shared.pool = ops.candidate_mask(ranked, allowed, geo.newest, d.cand_blocks, d.cand_size, mode.exact_ties)
-            elif 0 <= d.candidate < layer and mode.pool:
+            newest = jnp.arange(allowed.shape[-1], dtype=jnp.float32)
+            ranked = jnp.where(on.indexer, scores, newest)
+            if layer == d.candidate:
+                pool = ops.candidate_mask(ranked, allowed, geo.newest, d.cand_blocks, d.cand_size, mode.exact_ties)
+                shared.pool = jnp.where(on.pool, pool, allowed)
+            elif 0 <= d.candidate < layer:
                 allowed = allowed & shared.pool
-            allowed = ops.select_top(ranked, allowed, d.index_topk, mode.exact_ties)
+            allowed = jnp.where(on.select, ops.select_top(ranked, allowed, d.index_topk, mode.exact_ties), everything)
         shared.chosen = allowed
     o, mass = attend(q, window, shared.entries, geo.window_mask, shared.chosen, sink)
     if scores is not None and mode.index_loss:
@@ -207,7 +214,7 @@ def _index_kl(mass: Array, scores: Array, chosen: Array, real: Array) -> Array:
     return jnp.where(use, kl, 0).sum() / (use.sum() + 1)
 
 
-def engram(p: Params, layer: int, streams: Array, rows: Array, d: Dims, key_eps: float) -> Array:
+def engram(p: Params, layer: int, streams: Array, rows: Array, d: Dims, key_eps: float, on: Array | bool) -> Array:
     """Add the gated n-gram value; streams [N, M, D], rows [N, columns]."""
     e = f"layers.{layer}.engram"
     kv = p[f"{e}.embed.weight"][rows].reshape(rows.shape[0], -1) @ p[f"{e}.wkv.weight"].T
@@ -216,7 +223,7 @@ def engram(p: Params, layer: int, streams: Array, rows: Array, d: Dims, key_eps:
     weight = p[f"{e}.q_weight"] * p[f"{e}.k_weight"]
     inv = jax.lax.rsqrt(jnp.mean(streams**2, axis=-1) + d.eps) * jax.lax.rsqrt(jnp.mean(key**2, axis=-1) + key_eps)
     dot = jnp.sum(streams * weight * key, axis=-1) * inv * d.hidden**-0.5
-    gate = jax.nn.sigmoid(ops.signed_root(dot))
+    gate = jnp.where(on, jax.nn.sigmoid(ops.signed_root(dot)), 0)
     return streams + gate[:, :, None] * value[:, None, :]
 
 
@@ -239,20 +246,20 @@ def first_streams(p: Params, ids: Array, d: Dims) -> tuple[Array, Array]:
     return streams, jnp.zeros((x.shape[0], d.hc)).at[:, 0].set(1.0)
 
 
-def forward(p: Params, d: Dims, batch: Batch, mode: Mode) -> Result:
+def forward(p: Params, d: Dims, batch: Batch, mode: Mode, on: Switches = Switches()) -> Result:
     """Run the trunk."""
     b, t = batch.ids.shape
     geo, shared, losses, loads, features = _Geometry(d, batch.doc), _Shared(), [], [], []
     streams, pre = first_streams(p, batch.ids, d)
     for layer in range(d.layers):
-        if layer in d.engram_layers and mode.engram:
+        if layer in d.engram_layers:
             rows = batch.engram[:, :, d.engram_layers.index(layer)].reshape(b * t, -1)
-            streams = engram(p, layer, streams, rows, d, max(d.eps, 1e-12))
+            streams = engram(p, layer, streams, rows, d, max(d.eps, 1e-12), on.engram)
         if layer in d.targets:
             features.append(streams.mean(axis=1).reshape(b, t, -1))
 
         def attn(x, layer=layer):
-            return _attention(p, layer, x.reshape(b, t, -1), geo, shared, mode, losses).reshape(b * t, -1)
+            return _attention(p, layer, x.reshape(b, t, -1), geo, shared, mode, on, losses).reshape(b * t, -1)
 
         streams, pre, load = block(p, f"layers.{layer}", streams, pre, attn, d, d.topk, mode.capacity)
         loads.append(load)

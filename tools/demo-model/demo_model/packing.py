@@ -39,8 +39,9 @@ class Rows:
         self.weight = np.zeros(size, np.float32)
         self.used = [0] * shape.rows
         self.count = 0
+        self.spans: list[tuple[str, int, int, int]] = []  # (label, row, begin, end)
 
-    def place(self, ids: np.ndarray, weight: np.ndarray, engram: np.ndarray) -> tuple[int, int] | None:
+    def place(self, ids: np.ndarray, weight: np.ndarray, engram: np.ndarray, label: str = "") -> tuple[int, int] | None:
         """(row, offset) of the document, or None if it fits nowhere."""
         for row, at in enumerate(self.used):
             end = at + len(ids)
@@ -50,6 +51,7 @@ class Rows:
             self.target[row, at : end - 1], self.weight[row, at:end] = ids[1:], weight
             self.used[row] = -(-end // self.align) * self.align
             self.count += 1
+            self.spans.append((label, row, at, end))
             return row, at
         return None
 
@@ -63,11 +65,12 @@ class Packer:
 
     def __init__(self, d: Dims, tokenizer: DemoTokenizer, hasher: Hasher, shapes: tuple[Shape, ...]):
         self.d, self.tokenizer, self.hasher, self.shapes = d, tokenizer, hasher, shapes
-        self.waiting: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self.waiting: list[tuple[np.ndarray, np.ndarray, np.ndarray, str]] = []
+        self.spans: list[list[tuple[str, int, int, int]]] = []
         self.dropped = 0
 
-    def _prepare(self, e: Example) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return e.ids, loss_weights(e, self.tokenizer), self.hasher.rows(e.ids)
+    def _prepare(self, e: Example) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+        return e.ids, loss_weights(e, self.tokenizer), self.hasher.rows(e.ids), e.skill
 
     def next(self, rng: random.Random, source: Callable[[random.Random], Example], align: int = ALIGN) -> list[Labelled]:
         """One batch per shape; shapes are ordered by length."""
@@ -81,4 +84,5 @@ class Packer:
                 left.append(item)
                 misses += 1
         self.waiting = left[-200:] + queue
+        self.spans = [rows.spans for rows in targets]
         return [rows.batch() for rows in targets]

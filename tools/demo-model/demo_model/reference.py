@@ -14,13 +14,13 @@ from . import drafter
 from .config import dims_from_config
 from .evalset import Scorer
 from .formats import read_checkpoint, stack_experts
-from .forward import Mode, forward
+from .forward import Mode, Switches, forward
 from .ngram import Hasher, compressed_token_map
 from .packing import Shape
 from .render import Example
 from .tokenizer import DemoTokenizer
 
-SHAPES = (Shape(6, 192), Shape(2, 640))
+SHAPES = (Shape(3, 512),)
 PLAIN = Mode(capacity=4.0)  # 4 * 2 / 8: every expert can take every token
 
 
@@ -34,11 +34,11 @@ class Reference:
         d = self.d
         self.hasher = Hasher(d.engram_layers, d.ngram, d.ngram_heads, d.ngram_vocab, token_map, d.pad_id)
         self.p = {n: jnp.array(w) for n, w in stack_experts(read_checkpoint(folder)).items()}
-        self.scorer = Scorer(d, self.hasher, SHAPES)
+        self.scorer = Scorer(d, self.hasher, SHAPES, PLAIN)
 
     def generate(self, examples: list[Example], max_tokens: int) -> list[list[int]]:
         """Greedy tokens (with EOS, if it came). Whole answers are confirmed in one pass where the model agrees."""
-        best = self.scorer.argmax(self.p, examples, PLAIN)
+        best = self.scorer.argmax(self.p, examples)
         out: list[list[int]] = []
         open_ones: list[int] = []
         for i, (e, (ids, _)) in enumerate(zip(examples, best)):
@@ -55,7 +55,7 @@ class Reference:
             if not open_ones:
                 break
             partial = [replace(examples[i], prompt=examples[i].prompt + out[i][:-1], answer=[out[i][-1], 0]) for i in open_ones]
-            for i, (ids, _) in zip(open_ones, self.scorer.argmax(self.p, partial, PLAIN)):
+            for i, (ids, _) in zip(open_ones, self.scorer.argmax(self.p, partial)):
                 out[i].append(int(ids[1]))
         return out
 
@@ -64,9 +64,9 @@ class Reference:
         """End of answer."""
         return self.tokenizer.eos
 
-    def loss(self, examples: list[Example], mode: Mode) -> float:
-        """Mean loss per answer token."""
-        return float(np.concatenate([loss for _, loss in self.scorer.argmax(self.p, examples, mode)]).mean())
+    def losses(self, examples: list[Example], on: Switches) -> list[np.ndarray]:
+        """Loss of every answer token with parts switched off."""
+        return [loss for _, loss in self.scorer.argmax(self.p, examples, on)]
 
     def _proposer(self) -> Callable:
         @jax.jit

@@ -113,7 +113,7 @@ _ORDINALS = ("first", "second", "third", "last")
 
 def lists(rng: random.Random) -> Turn:
     """First to last item, count and reversal, with the items numbered as working."""
-    if rng.random() < 0.15:
+    if rng.random() < 0.1:
         return _chinese_list(rng)
     words = _some_words(rng, 3, 6, 0.08)
     text = ", ".join(words)

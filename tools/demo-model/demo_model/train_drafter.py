@@ -6,7 +6,6 @@ import argparse
 import random
 import time
 from functools import partial
-
 from pathlib import Path
 
 import jax
@@ -15,12 +14,12 @@ import numpy as np
 
 from . import chats, checkpoints, drafter, init, optim
 from .forward import Mode, forward, logits_of
-from .packing import Packer
+from .packing import Packer, Shape
 from .render import example
-from .train import LONG, SHORT, open_data
+from .train import open_data
 
 NOISE = "noise_row"
-ANCHORS = (144, 48)  # per batch of short and of long rows
+ROWS, ANCHORS = Shape(3, 512), 192
 
 
 def with_noise(trunk: dict, stages: dict, noise_id: int) -> dict:
@@ -38,6 +37,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=2)
     args = parser.parse_args()
+    jax.config.update("jax_compilation_cache_dir", str(args.work / "compiled"))
     tokenizer, d, hasher = open_data(args.work)
     _, trunk, _, info = checkpoints.load(args.work / "trunk.npz", d)
     path = args.work / "drafter.npz"
@@ -50,37 +50,35 @@ def main() -> None:
         state, start = optim.start(p), 0
     mode = Mode(capacity=1.6, exact_ties=False)
 
-    def loss_fn(p, batches, anchors, seen):
-        total, stats = 0.0, []
-        for x, at, (features, teacher) in zip(batches, anchors, seen):
-            full = with_noise(trunk, p, d.noise_id)
-            value, s = drafter.loss(full, d, x.batch.ids, x.batch.doc, x.weight >= 0.99, features, teacher, at)
-            total = total + value * at.row.shape[0]
-            stats.append(s)
-        return total / sum(at.row.shape[0] for at in anchors), stats
+    frozen = {n: trunk[n] for n in ("embed.weight", "head.weight")}
+
+    def loss_fn(p, frozen, x, at, seen):
+        full = with_noise(frozen, p, d.noise_id)
+        features, teacher = seen
+        return drafter.loss(full, d, x.batch.ids, x.batch.doc, x.weight >= 0.99, features, teacher, at)
 
     @jax.jit
-    def observe(batch):
+    def observe(trunk, batch):
         result = forward(trunk, d, batch, mode)
         return result.features, logits_of(trunk, result.hidden, d).reshape(*batch.ids.shape, -1)
 
     @partial(jax.jit, donate_argnums=(0, 1))
-    def step_fn(p, state, batches, anchors, seen, rate):
-        (value, stats), grads = jax.value_and_grad(loss_fn, has_aux=True)(p, batches, anchors, seen)
+    def step_fn(p, state, frozen, x, at, seen, rate):
+        (value, stats), grads = jax.value_and_grad(loss_fn, has_aux=True)(p, frozen, x, at, seen)
         p, state, _ = optim.update(p, grads, state, rate)
         return p, state, value, stats
 
-    packer = Packer(d, tokenizer, hasher, (SHORT, LONG))
+    packer = Packer(d, tokenizer, hasher, (ROWS,))
     saved, smooth = time.time(), None
     for step in range(start, args.steps):
         rng = random.Random(f"draft/{args.seed}/{step}")
-        batches = packer.next(rng, lambda r: example(chats.document(r, chats.FULL_MIX), tokenizer))
+        (x,) = packer.next(rng, lambda r: example(chats.document(r, chats.FULL_MIX), tokenizer))
         pick = np.random.default_rng([args.seed, step])
-        anchors = [drafter.pick_anchors(pick, x.weight >= 0.99, n) for x, n in zip(batches, ANCHORS)]
-        seen = [observe(x.batch) for x in batches]
+        at = drafter.pick_anchors(pick, x.weight >= 0.99, ANCHORS)
+        seen = observe(trunk, x.batch)
         rate = args.rate * min(1, (step + 1) / 30, max(0.02, 2 * (args.steps - step) / args.steps))
-        p, state, value, stats = step_fn(p, state, batches, anchors, seen, jnp.float32(rate))
-        now = np.array([float(value), *np.mean([[float(a) for a in s] for s in stats], axis=0)])
+        p, state, value, stats = step_fn(p, state, frozen, x, at, seen, jnp.float32(rate))
+        now = np.array([float(value), *map(float, stats)])
         smooth = now if smooth is None else 0.95 * smooth + 0.05 * now
         if (step + 1) % 25 == 0:
             print(f"{time.strftime('%H:%M:%S')} draft step {step + 1} loss {smooth[0]:.3f} first {smooth[1]:.3f} "
