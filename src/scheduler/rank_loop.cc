@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <array>
 #include <exception>
 #include <type_traits>
 #include <utility>
@@ -99,10 +100,11 @@ void RankLoop::serve(engine::Executor& executor, Scheduler& scheduler) {
   for (;;) {
     const bool closed = inbox_->closed();  // read first: nothing is pushed after it
     std::vector<RankCommand> commands = busy ? inbox_->drain() : inbox_->wait_drain();
-    bool woken = busy;
+    const uint64_t num_seen = num_calls_;
     for (RankCommand& command : commands) {
-      woken |= apply(command, scheduler);
+      num_calls_ += apply(command, scheduler) ? 1 : 0;
     }
+    const bool woken = busy || num_calls_ != num_seen;
     if (closed) {
       scheduler.abort_all(clock_.now());
       deliver(scheduler);
@@ -121,7 +123,8 @@ void RankLoop::serve(engine::Executor& executor, Scheduler& scheduler) {
   }
 }
 
-// True if the ranks have to meet because of it. A cancel alone gives nobody work.
+// True for a submit or a wake, which every rank sees: they have to meet because of it. A cancel
+// reaches one rank only, and gives nobody work.
 bool RankLoop::apply(RankCommand& command, Scheduler& scheduler) {
   return std::visit(
       [&](auto& what) {
@@ -142,7 +145,7 @@ bool RankLoop::apply(RankCommand& command, Scheduler& scheduler) {
           admission_.release();
           count_finish(FinishReason::kError);
           what.output->push(std::move(refusal));
-          return false;
+          return true;
         } else if constexpr (std::is_same_v<Command, CancelCommand>) {
           scheduler.abort(what.id, clock_.now());
           return false;
@@ -164,9 +167,10 @@ Result<bool> RankLoop::guarded_step(engine::Executor& executor, Scheduler& sched
   }
 }
 
-// Whether the ranks made a step together; if not, none of them has anything to do.
+// Makes a step with the other ranks if any of them has work. False if all may sleep.
 Result<bool> RankLoop::step(engine::Executor& executor, Scheduler& scheduler) {
   const engine::Batch batch = scheduler.schedule(clock_.now());
+  publish(scheduler);  // true while the step runs
   const bool has_part = !batch.sequences.empty();
   if (!has_part && scheduler.has_work()) {
     return internal_error(fmt::format("{} requests are open, but none can run",
@@ -175,10 +179,9 @@ Result<bool> RankLoop::step(engine::Executor& executor, Scheduler& scheduler) {
   if (has_part) {  // an idle rank may wait for the others as long as they are idle too
     step_began_ns_ = nanoseconds(clock_.now());
   }
-  int64_t anything = has_part ? 1 : 0;
-  DI_TRY(communicator_->all_reduce(std::span<int64_t>(&anything, 1), comm::ReduceOp::kMax));
-  if (anything == 0) {
-    return false;
+  DI_ASSIGN(const Agreement agreed, agree(has_part));
+  if (!agreed.make_step) {
+    return !agreed.may_sleep;
   }
   step_began_ns_ = nanoseconds(clock_.now());
   DI_ASSIGN(const engine::StepOutput output, executor.execute(batch));
@@ -191,8 +194,15 @@ Result<bool> RankLoop::step(engine::Executor& executor, Scheduler& scheduler) {
   return true;
 }
 
-// Numbers first, then the freed places, then the outputs: who sees an output sees the rest.
-void RankLoop::deliver(Scheduler& scheduler) {
+// A rank that has not seen a call yet would sleep through it, so nobody sleeps until all have.
+Result<RankLoop::Agreement> RankLoop::agree(bool has_part) {
+  const auto num_calls = static_cast<int64_t>(num_calls_);
+  std::array<int64_t, 3> most = {has_part ? 1 : 0, num_calls, -num_calls};
+  DI_TRY(communicator_->all_reduce(std::span<int64_t>(most), comm::ReduceOp::kMax));
+  return Agreement{.make_step = most[0] != 0, .may_sleep = most[1] == -most[2]};
+}
+
+void RankLoop::publish(Scheduler& scheduler) {
   for (const Dequeued& dequeued : scheduler.take_dequeued()) {
     admission_.leave_queue(dequeued.prompt_tokens);
     if (dequeued.started) {
@@ -203,7 +213,11 @@ void RankLoop::deliver(Scheduler& scheduler) {
   metrics_.blocks_used.set(scheduler.blocks().num_used());
   metrics_.preemptions.add(scheduler.num_preemptions() - num_preemptions_);
   num_preemptions_ = scheduler.num_preemptions();
+}
 
+// Numbers first, then the freed places, then the outputs: who sees an output sees the rest.
+void RankLoop::deliver(Scheduler& scheduler) {
+  publish(scheduler);
   for (RequestOutput& result : scheduler.take_outputs()) {
     metrics_.generation_tokens.add(result.output.tokens.size());
     const auto output = outputs_.find(result.id);

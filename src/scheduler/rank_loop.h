@@ -72,12 +72,18 @@ class RankLoop {
 
  private:
   using Started = Result<engine::ExecutorCapacity>;
+  struct Agreement {
+    bool make_step = false;
+    bool may_sleep = false;
+  };
 
   void run(const ExecutorFactory& make_executor, std::promise<Started>& started);
   void serve(engine::Executor& executor, Scheduler& scheduler);
   bool apply(RankCommand& command, Scheduler& scheduler);
   Result<bool> guarded_step(engine::Executor& executor, Scheduler& scheduler);
   Result<bool> step(engine::Executor& executor, Scheduler& scheduler);
+  Result<Agreement> agree(bool has_part);
+  void publish(Scheduler& scheduler);
   void deliver(Scheduler& scheduler);
   void count_finish(FinishReason reason);
   void fail(const Status& cause, Scheduler& scheduler);
@@ -93,6 +99,8 @@ class RankLoop {
   std::unique_ptr<comm::Communicator> communicator_;
   std::unordered_map<SequenceId, std::shared_ptr<OutputQueue>> outputs_;
   uint64_t num_preemptions_ = 0;
+  /// Submits and wakes seen: the same on all ranks once they have drained their inboxes.
+  uint64_t num_calls_ = 0;
 
   // Atomics.
   RankMetrics metrics_;

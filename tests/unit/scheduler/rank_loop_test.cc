@@ -21,7 +21,8 @@ const engine::ExecutorCapacity kCapacity = support::small_capacity(64, 4, 4, 200
 // `size` ranks with an admission of their own each.
 class RankGroup {
  public:
-  explicit RankGroup(int32_t size) : fail_(static_cast<size_t>(size)) {
+  explicit RankGroup(int32_t size)
+      : fail_(static_cast<size_t>(size)), blocked_(static_cast<size_t>(size)) {
     SchedulerConfig config;
     config.max_num_seqs = 4;
     config.max_num_batched_tokens = 32;
@@ -42,6 +43,12 @@ class RankGroup {
 
   RankLoop& rank(size_t index) { return *ranks_[index]; }
   void fail(size_t index) { fail_[index] = true; }
+  // Holds the rank's steps back.
+  void block(size_t index) { blocked_[index] = true; }
+  void unblock(size_t index) {
+    blocked_[index] = false;
+    blocked_[index].notify_all();
+  }
 
   std::shared_ptr<OutputQueue> submit(size_t index, GenerateRequest request) {
     auto output = std::make_shared<OutputQueue>();
@@ -67,6 +74,7 @@ class RankGroup {
   Result<std::unique_ptr<engine::Executor>> make_executor(size_t rank) {
     auto executor = std::make_unique<support::FakeExecutor>(kCapacity);
     executor->before_step = [this, rank](const engine::Batch&) {
+      blocked_[rank].wait(true);
       return fail_[rank] ? internal_error("scripted fault") : Status::ok();
     };
     return std::unique_ptr<engine::Executor>(std::move(executor));
@@ -74,6 +82,7 @@ class RankGroup {
 
   support::ManualClock clock_;
   std::vector<std::atomic<bool>> fail_;
+  std::vector<std::atomic<bool>> blocked_;
   std::vector<std::unique_ptr<Admission>> admissions_;
   std::vector<std::unique_ptr<RankLoop>> ranks_;
   SequenceId last_id_ = 0;
@@ -117,6 +126,22 @@ TEST(RankLoop, SurvivesCancelsAndWakesWithoutWork) {
     }
     EXPECT_TRUE(drain(*output).last.finish.has_value());
   }
+}
+
+TEST(RankLoop, AbortsEverythingWhenTold) {
+  RankGroup group(1);
+  std::vector<std::shared_ptr<OutputQueue>> outputs;
+  group.block(0);
+  for (int i = 0; i < 6; ++i) {  // four run, two wait
+    outputs.push_back(group.submit(0, make_request(make_prompt(5, i), 190)));
+  }
+  group.push(0, AbortAllCommand{});
+  group.unblock(0);
+  for (const auto& output : outputs) {
+    EXPECT_EQ(drain(*output).last.finish, FinishReason::kAbort);
+  }
+  EXPECT_EQ(group.rank(0).metrics().finished_abort.value(), 6U);
+  EXPECT_EQ(group.rank(0).metrics().blocks_used.value(), 0);
 }
 
 TEST(RankLoop, FailsEveryRankWhenOneFails) {
