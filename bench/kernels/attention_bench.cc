@@ -104,14 +104,13 @@ void run_index_scores(benchmark::State& state, const std::string& variant, int32
 void register_attention() {
   for_each_device([](const std::string& variant, int32_t threads) {
     for (const int64_t tokens : {1, 16}) {
-      const std::string suffix = "/tokens:" + std::to_string(tokens) + "/" + variant +
-                                 "/threads:" + std::to_string(threads);
-      benchmark::RegisterBenchmark(("sparse_attention" + suffix).c_str(), run_attention, variant,
-                                   threads, tokens)
-          ->UseRealTime();
-      benchmark::RegisterBenchmark(("index_scores" + suffix).c_str(), run_index_scores, variant,
-                                   threads, tokens)
-          ->UseRealTime();
+      const std::string suffix = "/tokens:" + std::to_string(tokens) + "/" + variant;
+      add_benchmark("sparse_attention" + suffix, threads, [=](benchmark::State& state) {
+        run_attention(state, variant, threads, tokens);
+      });
+      add_benchmark("index_scores" + suffix, threads, [=](benchmark::State& state) {
+        run_index_scores(state, variant, threads, tokens);
+      });
     }
   });
 }

@@ -45,9 +45,8 @@ void run(benchmark::State& state, const std::string& variant, int32_t threads, i
 void register_hc_mix() {
   for_each_device([](const std::string& variant, int32_t threads) {
     for (const int64_t tokens : {1, 16}) {
-      const std::string name = "hc_mix/tokens:" + std::to_string(tokens) + "/" + variant +
-                               "/threads:" + std::to_string(threads);
-      benchmark::RegisterBenchmark(name.c_str(), run, variant, threads, tokens)->UseRealTime();
+      add_benchmark("hc_mix/tokens:" + std::to_string(tokens) + "/" + variant, threads,
+                    [=](benchmark::State& state) { run(state, variant, threads, tokens); });
     }
   });
 }

@@ -24,7 +24,8 @@ const uint8_t* memory_bytes();
 /// A device per (variant, threads), kept for the whole run; null if unsupported.
 device::Device* device_of(const std::string& variant, int32_t threads);
 
-/// Bytes per second that `threads` threads read from memory_bytes(), measured once.
+/// Bytes per second that `threads` threads read from memory_bytes(), measured once: the median
+/// of nine passes.
 double read_bandwidth(int32_t threads);
 
 /// Random normal numbers.
@@ -32,6 +33,10 @@ std::vector<float> normal(int64_t count);
 
 /// Calls `add(variant, threads)` for every supported variant with one and with all CPUs.
 void for_each_device(const std::function<void(const std::string&, int32_t)>& add);
+
+/// Registers `name`/threads:N. One thread is timed by its CPU time, several by the clock.
+void add_benchmark(const std::string& name, int32_t threads,
+                   const std::function<void(benchmark::State&)>& run);
 
 /// Sets the counters GB/s and share of the read bandwidth for `bytes` read per iteration.
 void report_bytes(benchmark::State& state, double bytes, int32_t threads);

@@ -64,10 +64,10 @@ void register_linear() {
           }
           const std::string name = "linear/" + std::string(format.name) + "/" +
                                    std::to_string(shape.rows) + "x" + std::to_string(shape.cols) +
-                                   "/tokens:" + std::to_string(tokens) + "/" + variant +
-                                   "/threads:" + std::to_string(threads);
-          benchmark::RegisterBenchmark(name.c_str(), run, variant, threads, format, shape, tokens)
-              ->UseRealTime();
+                                   "/tokens:" + std::to_string(tokens) + "/" + variant;
+          add_benchmark(name, threads, [=](benchmark::State& state) {
+            run(state, variant, threads, format, shape, tokens);
+          });
         }
       }
     }

@@ -16,10 +16,16 @@ namespace deepinfer::kernels {
 namespace {
 
 constexpr int64_t kLanes = 8;
-/// Rows by tokens of the inner matrix product, and tokens that share one expansion in a GEMV.
+/// Rows by tokens of the inner matrix product.
 constexpr int64_t kRowGroup = 4;
 constexpr int64_t kTokenGroup = 2;
+/// Tokens that share one expansion of codes in registers, and tokens for which that is better
+/// than expanding to memory first.
 constexpr int64_t kFusedTokens = 2;
+constexpr int64_t kFewTokens = 4;
+/// Heads by keys of the inner product of attention.
+constexpr int64_t kInnerHeads = 4;
+constexpr int64_t kInnerKeys = 2;
 
 struct Vec {
   __m256 v;

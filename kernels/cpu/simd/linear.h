@@ -57,8 +57,8 @@ void prepare_input(const float* x, int64_t begin, int64_t cols, const uint8_t* s
 
 /// acc[r * kTokens + t] += codes of row r times input t, over one segment.
 template <typename Codes, int64_t kRows, int64_t kTokens>
-DI_INLINE void fused_segment(const uint8_t* const* codes, const Vec* scales, const float* x,
-                             int64_t x_stride, Vec* acc) {
+DI_INLINE void fused_segment(const uint8_t* const* codes, const float* const* scales,
+                             const float* x, int64_t x_stride, Vec* acc) {
   Vec in[kTokens][kSegmentVecs];
   for (int64_t t = 0; t < kTokens; ++t) {
     for (int64_t v = 0; v < kSegmentVecs; ++v) {
@@ -67,7 +67,7 @@ DI_INLINE void fused_segment(const uint8_t* const* codes, const Vec* scales, con
   }
   for (int64_t r = 0; r < kRows; ++r) {
     Vec w[kSegmentVecs];
-    Codes::expand(codes[r], scales[r], w);
+    Codes::expand(codes[r], Codes::kScalesCodes ? set1(*scales[r]) : zero(), w);
     for (int64_t v = 0; v < kSegmentVecs; ++v) {
       for (int64_t t = 0; t < kTokens; ++t) {
         acc[r * kTokens + t] = fma(w[v], in[t][v], acc[r * kTokens + t]);
@@ -80,40 +80,42 @@ DI_INLINE void fused_segment(const uint8_t* const* codes, const Vec* scales, con
 template <typename Codes, int64_t kRows, int64_t kTokens>
 void fused_rows(const WeightView& weight, int64_t stored_row, int64_t begin, int64_t cols,
                 const float* x, int64_t x_stride, Vec* acc_out) {
+  // Scales as floats: broadcast from memory they cost no shuffle in the loop.
+  float scale_values[Codes::kScalesCodes ? kRows : 1][kFusedInput / kTokens / kScaleColumns];
   const uint8_t* codes[kRows];
-  const uint8_t* scale_bytes[kRows];
-  Vec scales[kRows];
+  const float* scales[kRows];
   Vec acc[kRows * kTokens];
+  const int64_t whole = cols / kScaleColumns;
+  const int64_t segments = (cols + kScaleColumns - 1) / kScaleColumns;
   for (int64_t r = 0; r < kRows; ++r) {
     codes[r] = static_cast<const uint8_t*>(weight.data) +
                code_bytes<Codes>((stored_row + r) * weight.cols + begin);
-    scale_bytes[r] =
-        Codes::kScalesCodes ? scale_row(weight, stored_row + r) + begin / kScaleColumns : nullptr;
-    scales[r] = set1(1.0f);
+    scales[r] = nullptr;
+    if (Codes::kScalesCodes) {
+      const uint8_t* bytes = scale_row(weight, stored_row + r) + begin / kScaleColumns;
+      for (int64_t s = 0; s < segments; ++s) {
+        scale_values[r][s] = decode_e8m0(bytes[s]);
+      }
+      scales[r] = scale_values[r];
+    }
   }
   for (int64_t i = 0; i < kRows * kTokens; ++i) {
     acc[i] = acc_out[i];
   }
-  const int64_t whole = cols / kScaleColumns;
   for (int64_t s = 0; s < whole; ++s) {
     for (int64_t r = 0; r < kRows; ++r) {
       prefetch(codes[r] + kPrefetchBytes);
-      if (Codes::kScalesCodes) {
-        scales[r] = set1(decode_e8m0(scale_bytes[r][s]));
-      }
     }
     fused_segment<Codes, kRows, kTokens>(codes, scales, x + s * kScaleColumns, x_stride, acc);
     for (int64_t r = 0; r < kRows; ++r) {
       codes[r] += Codes::kSegmentBytes;
+      scales[r] += Codes::kScalesCodes ? 1 : 0;
     }
   }
-  if (cols % kScaleColumns != 0) {
+  if (whole < segments) {
     for (int64_t r = 0; r < kRows; ++r) {
       const TailSegment<Codes> tail(codes[r], cols % kScaleColumns);
       const uint8_t* tail_codes = tail.bytes;
-      if (Codes::kScalesCodes) {
-        scales[r] = set1(decode_e8m0(scale_bytes[r][whole]));
-      }
       fused_segment<Codes, 1, kTokens>(&tail_codes, &scales[r], x + whole * kScaleColumns, x_stride,
                                        acc + r * kTokens);
     }
@@ -164,6 +166,24 @@ void fused_tile(const LinearProblem& problem, int64_t begin, int64_t end) {
   }
 }
 
+/// The tile for all tokens, kFusedTokens at a time: the codes come from the cache again.
+template <typename Codes>
+void multiply_tile(const LinearProblem& problem, int64_t begin, int64_t end) {
+  for (int64_t t = 0; t < problem.num_tokens; t += kFusedTokens) {
+    LinearProblem some = problem;
+    some.x += t * problem.x_stride;
+    some.out += t * problem.out_stride;
+    some.num_tokens = smaller(kFusedTokens, problem.num_tokens - t);
+    if (some.num_tokens == 1) {
+      fused_tile<Codes, 1>(some, begin, end);
+    } else if (some.num_tokens == 2) {
+      fused_tile<Codes, 2>(some, begin, end);
+    } else {
+      fused_tile<Codes, kFusedTokens>(some, begin, end);
+    }
+  }
+}
+
 template <typename Codes>
 void multiply_few(const LinearProblem& problem, int64_t begin, int64_t end) {
   const WeightView& weight = problem.weight;
@@ -173,13 +193,7 @@ void multiply_few(const LinearProblem& problem, int64_t begin, int64_t end) {
       const int64_t left = weight.scale_rows - (weight.row_begin + row) % weight.scale_rows;
       tile_end = smaller(tile_end, row + left);
     }
-    if (problem.num_tokens == 1) {
-      fused_tile<Codes, 1>(problem, row, tile_end);
-    } else if (problem.num_tokens == 2) {
-      fused_tile<Codes, 2>(problem, row, tile_end);
-    } else {
-      fused_tile<Codes, kFusedTokens>(problem, row, tile_end);
-    }
+    multiply_tile<Codes>(problem, row, tile_end);
     row = tile_end;
   }
 }
@@ -211,31 +225,45 @@ void expand_row(const WeightView& weight, int64_t stored_row, int64_t begin, int
   }
 }
 
-/// acc[r][t] += panel row r times input t, for kRowGroup rows and kTokenGroup tokens.
+/// acc[r][t] += panel row r times input t, for kRowGroup rows and kTokens tokens.
+template <int64_t kTokens>
 DI_INLINE void multiply_group(const float* panel, const float* input, int64_t cols, Vec* acc_out) {
-  Vec acc[kRowGroup][kTokenGroup];
+  Vec acc[kRowGroup][kTokens];
   for (int64_t r = 0; r < kRowGroup; ++r) {
-    for (int64_t t = 0; t < kTokenGroup; ++t) {
+    for (int64_t t = 0; t < kTokens; ++t) {
       acc[r][t] = acc_out[r * kBlockTokens + t];
     }
   }
   for (int64_t k = 0; k < cols; k += kLanes) {
-    Vec in[kTokenGroup];
-    for (int64_t t = 0; t < kTokenGroup; ++t) {
+    Vec in[kTokens];
+    for (int64_t t = 0; t < kTokens; ++t) {
       in[t] = load(input + t * kBlockCols + k);
     }
     for (int64_t r = 0; r < kRowGroup; ++r) {
       const Vec w = load(panel + r * kBlockCols + k);
-      for (int64_t t = 0; t < kTokenGroup; ++t) {
+      for (int64_t t = 0; t < kTokens; ++t) {
         acc[r][t] = fma(w, in[t], acc[r][t]);
       }
     }
   }
   for (int64_t r = 0; r < kRowGroup; ++r) {
-    for (int64_t t = 0; t < kTokenGroup; ++t) {
+    for (int64_t t = 0; t < kTokens; ++t) {
       acc_out[r * kBlockTokens + t] = acc[r][t];
     }
   }
+}
+
+/// The panel times all tokens of the block, kTokenGroup at a time and then the rest.
+template <int64_t kTokens>
+DI_INLINE int64_t multiply_panel(const float* panel, int64_t rows, const float* input,
+                                 int64_t token, int64_t tokens, int64_t cols, Vec* acc) {
+  for (; token + kTokens <= tokens; token += kTokens) {
+    for (int64_t r = 0; r < rows; r += kRowGroup) {
+      multiply_group<kTokens>(panel + r * kBlockCols, input + token * kBlockCols, cols,
+                              acc + r * kBlockTokens + token);
+    }
+  }
+  return token;
 }
 
 /// Accumulators and inputs of one block.
@@ -250,23 +278,17 @@ template <typename Codes>
 void multiply_block(const LinearProblem& problem, int64_t token, int64_t tokens, int64_t row,
                     int64_t rows, Block& block) {
   const WeightView& weight = problem.weight;
-  const int64_t padded_tokens = round_up(tokens, kTokenGroup);
   for (int64_t r = 0; r < round_up(rows, kRowGroup); ++r) {
-    for (int64_t t = 0; t < padded_tokens; ++t) {
+    for (int64_t t = 0; t < tokens; ++t) {
       block.acc[r * kBlockTokens + t] = zero();
     }
   }
   for (int64_t k = 0; k < weight.cols; k += kBlockCols) {
     const int64_t cols = smaller(kBlockCols, weight.cols - k);
     const int64_t padded_cols = round_up(cols, kScaleColumns);
-    for (int64_t t = 0; t < padded_tokens; ++t) {
-      float* input = block.input + t * kBlockCols;
-      if (t < tokens) {
-        prepare_input<Codes>(problem.x + (token + t) * problem.x_stride, k, cols, nullptr, 1.0f,
-                             input);
-      } else {
-        memset(input, 0, static_cast<size_t>(padded_cols) * sizeof(float));
-      }
+    for (int64_t t = 0; t < tokens; ++t) {
+      prepare_input<Codes>(problem.x + (token + t) * problem.x_stride, k, cols, nullptr, 1.0f,
+                           block.input + t * kBlockCols);
     }
     for (int64_t p = 0; p < rows; p += kPanelRows) {
       const int64_t panel_rows = smaller(kPanelRows, rows - p);
@@ -279,12 +301,11 @@ void multiply_block(const LinearProblem& problem, int64_t token, int64_t tokens,
           memset(out, 0, static_cast<size_t>(padded_cols) * sizeof(float));
         }
       }
-      for (int64_t t = 0; t < padded_tokens; t += kTokenGroup) {
-        for (int64_t r = 0; r < padded_rows; r += kRowGroup) {
-          multiply_group(block.panel + r * kBlockCols, block.input + t * kBlockCols, padded_cols,
-                         block.acc + (p + r) * kBlockTokens + t);
-        }
-      }
+      Vec* acc = block.acc + p * kBlockTokens;
+      int64_t t = multiply_panel<kTokenGroup>(block.panel, padded_rows, block.input, 0, tokens,
+                                              padded_cols, acc);
+      t = multiply_panel<2>(block.panel, padded_rows, block.input, t, tokens, padded_cols, acc);
+      multiply_panel<1>(block.panel, padded_rows, block.input, t, tokens, padded_cols, acc);
     }
   }
   for (int64_t t = 0; t < tokens; ++t) {
@@ -316,7 +337,7 @@ void multiply_rows(const LinearProblem& problem, int64_t begin, int64_t end) {
   const bool scales_fit = Codes::kScalesCodes
                               ? weight.scale != nullptr
                               : weight.scale == nullptr || weight.scale_rows >= kRowGroup;
-  if (problem.num_tokens <= kFusedTokens && scales_fit) {
+  if (problem.num_tokens <= kFewTokens && scales_fit) {
     multiply_few<Codes>(problem, begin, end);
   } else {
     multiply_many<Codes>(problem, begin, end);

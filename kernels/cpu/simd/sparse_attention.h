@@ -8,10 +8,8 @@
 namespace deepinfer::kernels {
 namespace {
 
-/// Heads of one piece of work; heads and keys of the inner product; keys of a block.
+/// Heads of one piece of work; keys of a block.
 constexpr int64_t kPieceHeads = 8;
-constexpr int64_t kInnerHeads = 4;
-constexpr int64_t kInnerKeys = kTokenGroup;
 constexpr int64_t kBlockKeys = 64;
 
 /// Walks the keys of one token: its window, oldest first, then the selected entries.
