@@ -19,7 +19,11 @@ LOGIT_TOLERANCE = 2e-4
 
 def supports(variant):
     flags = Path("/proc/cpuinfo").read_text().split()
-    needed = {"reference": [], "avx2": ["avx2", "fma"], "avx512": ["avx512f", "avx512bw", "avx512vl"]}
+    needed = {
+        "reference": [],
+        "avx2": ["avx2", "fma", "f16c"],
+        "avx512": ["avx512f", "avx512bw", "avx512vl", "avx512dq"],
+    }
     return all(flag in flags for flag in needed[variant])
 
 
