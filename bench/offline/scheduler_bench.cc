@@ -50,7 +50,7 @@ void fill(Scheduler& scheduler, int32_t num_sequences, SequenceId& last_id) {
     GenerateRequest request;
     request.prompt.assign(kPromptTokens, 1);
     request.max_tokens = kMaxModelLen;
-    DI_CHECK(scheduler.add(++last_id, std::move(request), last_id, {}).is_ok());
+    DI_CHECK(scheduler.add(++last_id, std::move(request), 0, {}).is_ok());
   }
   const engine::Batch prompts = scheduler.schedule({});
   DI_CHECK(scheduler.update(make_output(prompts), {}).is_ok());

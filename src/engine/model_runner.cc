@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <sstream>
 #include <utility>
 
 #include "base/log.h"
@@ -15,7 +16,10 @@ void log_start(const device::Device& device, const MemoryPlan& plan) {
   for (const auto& [op, variant] : device.selected_ops().origin) {
     DI_LOG_DEBUG("kernel {}: {}", op, variant);
   }
-  DI_LOG_INFO("memory plan:\n{}", plan.describe());
+  std::istringstream lines(plan.describe());
+  for (std::string line; std::getline(lines, line);) {
+    DI_LOG_INFO("memory: {}", line);
+  }
 }
 
 std::string make_fingerprint(const model::Model& model, const device::Device& device) {

@@ -91,7 +91,11 @@ std::unique_ptr<Llm> open_or_fail(const EngineConfig& config) {
   return llm.has_value() ? std::move(llm).value() : nullptr;
 }
 
-void expect_golden(Llm& llm, const std::vector<GoldenPrompt>& prompts) {
+// Bounds of probed logits: float32 throughout, but vector kernels sum in another order.
+constexpr float kReferenceTolerance = 2e-4F;
+constexpr float kVectorTolerance = 2e-3F;
+
+void expect_golden(Llm& llm, const std::vector<GoldenPrompt>& prompts, float tolerance) {
   std::vector<std::unique_ptr<OutputStream>> streams;
   for (const GoldenPrompt& golden : prompts) {
     auto stream = llm.submit(greedy_request(golden));
@@ -103,7 +107,8 @@ void expect_golden(Llm& llm, const std::vector<GoldenPrompt>& prompts) {
     EXPECT_EQ(output.tokens, prompts[i].greedy) << prompts[i].name;
     ASSERT_EQ(output.probe_logits.size(), prompts[i].probes.size()) << prompts[i].name;
     for (size_t k = 0; k < prompts[i].probes.size(); ++k) {
-      EXPECT_NEAR(output.probe_logits[k], prompts[i].probes[k].second, 2e-4F) << prompts[i].name;
+      EXPECT_NEAR(output.probe_logits[k], prompts[i].probes[k].second, tolerance)
+          << prompts[i].name;
     }
   }
 }
@@ -122,7 +127,7 @@ TEST_P(OpenedModel, GivesTheGoldenTokensForEveryChunking) {
     config.scheduler.prefill_chunk_tokens = chunk;
     const auto llm = open_or_fail(config);
     ASSERT_NE(llm, nullptr);
-    expect_golden(*llm, prompts);
+    expect_golden(*llm, prompts, kReferenceTolerance);
     EXPECT_EQ(llm->stats().preemptions, 0U);
   }
 }
@@ -132,6 +137,7 @@ TEST_P(OpenedModel, GivesTheGoldenTokensWhenSequencesArePreempted) {
   auto model = model::load_model_config(model_dir_);
   ASSERT_TRUE(model.has_value());
   EngineConfig config = small_engine(model_dir_);
+  config.kernel_variant.clear();  // the best of this machine
   config.block_size = 8;
   // The longest prompt with its output fits, all prompts with theirs do not.
   int64_t longest = 0;
@@ -147,7 +153,7 @@ TEST_P(OpenedModel, GivesTheGoldenTokensWhenSequencesArePreempted) {
   EXPECT_EQ(llm->stats().blocks_total, num_blocks);
   std::vector<GoldenPrompt> crowd = prompts;
   crowd.insert(crowd.end(), prompts.begin(), prompts.end());
-  expect_golden(*llm, crowd);
+  expect_golden(*llm, crowd, kVectorTolerance);
   EXPECT_GT(llm->stats().preemptions, 0U);
   EXPECT_EQ(llm->stats().blocks_used, 0);
 }
