@@ -70,21 +70,27 @@ Result<TokenId> token_id(const FileJson& value, const std::string& where) {
                       value);
 }
 
+Status read_vocabulary_entry(const std::string& spelling, const FileJson& value,
+                             Vocabulary& vocabulary) {
+  DI_ASSIGN(const TokenId id, token_id(value, "id"));
+  if (vocabulary.contains(id)) {
+    return failed_precondition("expected an id of its own, got " + std::to_string(id) +
+                               ", which is taken");
+  }
+  // A spelling outside the byte alphabet is that of a control token: its own text.
+  const auto bytes = bytes_of_spelling(spelling);
+  return vocabulary.add(id, bytes ? *bytes : spelling, bytes.has_value());
+}
+
 Status read_vocabulary(const FileJson& vocab, Vocabulary& vocabulary) {
   if (!vocab.is_object() || vocab.empty()) {
     return wrong_member("model.vocab", "an object of token ids", vocab);
   }
-  for (const auto& [spelling, value] : vocab.items()) {
-    const std::string where = "model.vocab[" + FileJson(spelling).dump() + "]";
-    DI_ASSIGN(const TokenId id, token_id(value, where));
-    if (vocabulary.contains(id)) {
-      return failed_precondition(where + ": expected an id of its own, got " + std::to_string(id) +
-                                 ", which is taken");
+  for (const auto& [spelling, value] : vocab.get_ref<const FileJson::object_t&>()) {
+    const Status added = read_vocabulary_entry(spelling, value, vocabulary);
+    if (!added.is_ok()) {
+      return added.with_context("model.vocab[" + FileJson(spelling).dump() + "]");
     }
-    // A spelling outside the byte alphabet is that of a control token: its own text.
-    const auto bytes = bytes_of_spelling(spelling);
-    const Status added = vocabulary.add(id, bytes ? *bytes : spelling, bytes.has_value());
-    if (!added.is_ok()) return added.with_context(where);
   }
   return Status::ok();
 }
@@ -136,23 +142,21 @@ std::optional<std::pair<std::string_view, std::string_view>> merge_sides(const F
   return std::pair(text.substr(0, space), text.substr(space + 1));
 }
 
-Status read_merge(const FileJson& value, const std::string& where, const Vocabulary& vocabulary,
-                  Bpe& bpe) {
+Status read_merge(const FileJson& value, const Vocabulary& vocabulary, Bpe& bpe) {
   const auto sides = merge_sides(value);
-  if (!sides) return wrong_member(where, "\"a b\" or [\"a\", \"b\"]", value);
+  if (!sides) return wrong_member("merge", "\"a b\" or [\"a\", \"b\"]", value);
   const auto left = bytes_of_spelling(sides->first);
   const auto right = bytes_of_spelling(sides->second);
   if (!left || !right) {
-    return failed_precondition(where + ": expected tokens spelled in the byte alphabet, got " +
-                               value.dump());
+    return failed_precondition("expected tokens spelled in the byte alphabet, got " + value.dump());
   }
   const TokenId left_id = vocabulary.find(*left);
   const TokenId right_id = vocabulary.find(*right);
   const TokenId merged_id = vocabulary.find(*left + *right);
   for (const TokenId id : {left_id, right_id, merged_id}) {
     if (id != Vocabulary::kNoToken) continue;
-    return failed_precondition(
-        where + ": expected both sides and their union in model.vocab, got " + value.dump());
+    return failed_precondition("expected both sides and their union in model.vocab, got " +
+                               value.dump());
   }
   bpe.add_merge(left_id, right_id, merged_id);
   return Status::ok();
@@ -164,7 +168,8 @@ Result<Bpe> read_merges(const FileJson& model, const Vocabulary& vocabulary) {
   auto bpe = Bpe::create(vocabulary, merges.size());
   if (!bpe) return bpe.error().with_context("model.vocab");
   for (size_t i = 0; i < merges.size(); ++i) {
-    DI_TRY(read_merge(merges[i], "model.merges[" + std::to_string(i) + "]", vocabulary, *bpe));
+    const Status added = read_merge(merges[i], vocabulary, *bpe);
+    if (!added.is_ok()) return added.with_context("model.merges[" + std::to_string(i) + "]");
   }
   DI_ASSIGN(const bool ignore_merges, bool_member(model, "ignore_merges", "model", false));
   bpe->finish(vocabulary, ignore_merges);
