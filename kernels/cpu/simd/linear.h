@@ -16,8 +16,6 @@ namespace {
 constexpr int64_t kTileRows = 32;
 /// Floats of that copy.
 constexpr int64_t kFusedInput = 8192;
-/// How far ahead of the codes in use memory is asked for.
-constexpr int64_t kPrefetchBytes = 1024;
 
 /// The blocks of the path for many tokens: a panel of expanded rows stays in the first-level
 /// cache, inputs and accumulators in the second.
@@ -85,6 +83,9 @@ void fused_rows(const WeightView& weight, int64_t stored_row, int64_t begin, int
   const uint8_t* codes[kRows];
   const float* scales[kRows];
   Vec acc[kRows * kTokens];
+  // The rows of the next group, at the same columns: rows are too short for a prefetch along
+  // them, which would reach into rows already read.
+  const int64_t prefetch_bytes = kRows * code_bytes<Codes>(weight.cols);
   const int64_t whole = cols / kScaleColumns;
   const int64_t segments = (cols + kScaleColumns - 1) / kScaleColumns;
   for (int64_t r = 0; r < kRows; ++r) {
@@ -104,7 +105,7 @@ void fused_rows(const WeightView& weight, int64_t stored_row, int64_t begin, int
   }
   for (int64_t s = 0; s < whole; ++s) {
     for (int64_t r = 0; r < kRows; ++r) {
-      prefetch(codes[r] + kPrefetchBytes);
+      prefetch(codes[r] + prefetch_bytes);
     }
     fused_segment<Codes, kRows, kTokens>(codes, scales, x + s * kScaleColumns, x_stride, acc);
     for (int64_t r = 0; r < kRows; ++r) {
