@@ -82,6 +82,8 @@ engine::Batch Scheduler::schedule(base::TimePoint now) {
   engine::Batch batch{.step = num_steps_, .sequences = {}};
   planned_steps_.push_back({.step = num_steps_, .sequences = {}});
   ++num_steps_;
+  batch.sequences.reserve(running_.size());
+  planned_steps_.back().sequences.reserve(running_.size());
   budget_ = config_.max_num_batched_tokens;
   plan_decodes(batch);
   start_waiting(now);
