@@ -93,7 +93,10 @@ class ScriptedLlm::Stream final : public OutputStream {
           append(eos, output);
         }
         output.finish = output.finish.value_or(FinishReason::kStop);
-      } else if (play(sequence.script.steps[sequence.next_step], output)) {
+      } else if (const ScriptStep& scripted = sequence.script.steps[sequence.next_step];
+                 scripted.failure && !output.tokens.empty()) {
+        break;  // what came before the failure is an output of its own
+      } else if (play(scripted, output)) {
         schedule_next();
       }
       if (output.finish) {

@@ -1,0 +1,254 @@
+#include "server/completions.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "server/completion_stream.h"
+#include "server/openai_error.h"
+#include "server/sse_writer.h"
+
+namespace deepinfer::server {
+namespace {
+
+using protocol::Event;
+using std::chrono::milliseconds;
+
+// The status line of a stream waits this long for something to say, so that early failures
+// have a status of their own.
+constexpr milliseconds kMaxHeadDelay{10'000};
+constexpr milliseconds kFarAway{3'600'000};
+
+base::TimePoint now() {
+  return std::chrono::steady_clock::now();
+}
+
+int64_t unix_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// Anything but JSON would mean that a form on some web page can post here.
+Status check_content_type(const RequestHead& head) {
+  static constexpr std::string_view kJson = "application/json";
+  const std::string_view type = head.header("Content-Type");
+  if (type.empty() || equals_ignoring_case(type.substr(0, kJson.size()), kJson)) {
+    return Status::ok();
+  }
+  return invalid_argument(
+      fmt::format("Content-Type must be application/json, got '{}'; with curl add "
+                  "-H 'Content-Type: application/json'",
+                  type));
+}
+
+CompletionStream::Interrupted interruption_of(const Exchange& exchange) {
+  const Connection& connection = exchange.connection;
+  const std::atomic<bool>& abandon = exchange.abandon;
+  return [&connection, &abandon]() -> Status {
+    if (connection.gone()) {
+      return cancelled("the client left");
+    }
+    if (abandon.load(std::memory_order_acquire)) {
+      return unavailable("the server is shutting down").with_reason(std::string(kReasonDraining));
+    }
+    return Status::ok();
+  };
+}
+
+void set_deadlines(std::vector<GenerateRequest>& requests, const Exchange& exchange,
+                   milliseconds timeout) {
+  for (GenerateRequest& request : requests) {
+    request.id = exchange.request_id;
+    if (timeout.count() > 0 && !request.deadline) {
+      request.deadline = exchange.received + timeout;
+    }
+  }
+}
+
+double ms_between(double from_s, double to_s) {
+  return from_s < 0 || to_s < 0 ? 0.0 : (to_s - from_s) * 1e3;
+}
+
+// Where the time went: ours (`recipe`, `total`) apart from the engine's.
+std::string server_timing(double recipe_s, double total_s, const RequestTimings& timings) {
+  return fmt::format(
+      "recipe;dur={:.1f}, queue;dur={:.1f}, prefill;dur={:.1f}, decode;dur={:.1f}, "
+      "total;dur={:.1f}",
+      recipe_s * 1e3, ms_between(0.0, timings.queued_s),
+      ms_between(timings.queued_s, timings.first_token_s),
+      ms_between(timings.first_token_s, timings.finished_s), total_s * 1e3);
+}
+
+struct StreamBody {
+  std::unique_ptr<CompletionStream> completion;
+  /// What came before the status line.
+  std::vector<Event> events;
+  CompletionStream::State state;
+  milliseconds keep_alive;
+  std::string request_id;
+};
+
+// Ends a stream that has begun: an error event, then the end without the mark of completeness.
+bool end_with_error(SseWriter& writer, StreamBody& body) {
+  const Status& failure = body.completion->failure();
+  if (failure.code() != StatusCode::kCancelled) {
+    DI_LOG_WARN("stream ended with an error: {} request_id={}", failure.message(), body.request_id);
+    writer.write(body.completion->assembler().error(failure));
+  }
+  return false;
+}
+
+bool wait_and_keep_alive(SseWriter& writer, StreamBody& body) {
+  const bool pings = body.keep_alive.count() > 0;
+  const base::TimePoint until = pings ? writer.last_write() + body.keep_alive : now() + kFarAway;
+  body.state = body.completion->advance(until, body.events);
+  const bool silent = body.state == CompletionStream::State::kRunning && body.events.empty();
+  return !(silent && pings) || writer.write_keep_alive();
+}
+
+// Writes the whole stream; false ends the connection without the last chunk.
+bool write_stream(httplib::DataSink& sink, StreamBody& body) {
+  SseWriter writer(sink);
+  bool ok = true;
+  if (body.events.empty() && body.state == CompletionStream::State::kRunning &&
+      body.keep_alive.count() > 0) {
+    ok = writer.write_keep_alive();
+  }
+  while (ok) {
+    ok = writer.write(body.events);
+    body.events.clear();
+    if (!ok || body.state == CompletionStream::State::kDone) {
+      break;
+    }
+    if (body.state == CompletionStream::State::kFailed) {
+      return end_with_error(writer, body);
+    }
+    ok = wait_and_keep_alive(writer, body);
+  }
+  if (ok) {
+    sink.done();
+  }
+  return ok;
+}
+
+// Nothing may be thrown into the library from here.
+bool write_stream_caught(httplib::DataSink& sink, StreamBody& body) noexcept {
+  try {
+    return write_stream(sink, body);
+  } catch (const std::exception& error) {
+    DI_LOG_ERROR("a stream threw: {} request_id={}", error.what(), body.request_id);
+    return false;
+  }
+}
+
+class ChatHandler {
+ public:
+  ChatHandler(const Service& service, const HttpConfig& config)
+      : service_(service), config_(config) {}
+
+  void handle(Exchange& exchange, httplib::Response& res) const {
+    if (const Status status = check_content_type(exchange.head); !status.is_ok()) {
+      answer_error(res, status);
+      res.status = 415;
+      return;
+    }
+    if (const Status status = serve(exchange, res); !status.is_ok()) {
+      // Nobody reads this one; the connection is closed behind it.
+      exchange.close = status.code() == StatusCode::kCancelled;
+      answer_error(res, status);
+    }
+  }
+
+ private:
+  Status serve(Exchange& exchange, httplib::Response& res) const {
+    DI_ASSIGN(const ServedModel* model, service_.ready());
+    const base::TimePoint start = now();
+    DI_ASSIGN(protocol::PreparedCompletion prepared,
+              protocol::prepare_chat_completion(exchange.body, model->info, *model->recipe,
+                                                "chatcmpl-" + exchange.request_id, unix_seconds()));
+    std::string().swap(exchange.body);
+    const double recipe_s = base::seconds_between(start, now());
+    set_deadlines(prepared.requests, exchange, config_.request_timeout);
+    const bool stream = prepared.stream;
+    DI_ASSIGN(
+        std::unique_ptr<CompletionStream> completion,
+        CompletionStream::submit(*model->llm, std::move(prepared), interruption_of(exchange)));
+    return stream ? answer_stream(exchange, std::move(completion), res)
+                  : answer_plain(exchange, *completion, recipe_s, res);
+  }
+
+  static Status answer_plain(const Exchange& exchange, CompletionStream& completion,
+                             double recipe_s, httplib::Response& res) {
+    std::vector<Event> unused;
+    auto state = CompletionStream::State::kRunning;
+    while (state == CompletionStream::State::kRunning) {
+      unused.clear();
+      state = completion.advance(now() + kFarAway, unused);
+    }
+    if (state == CompletionStream::State::kFailed) {
+      return completion.failure();
+    }
+    res.status = 200;
+    res.set_header("Server-Timing",
+                   server_timing(recipe_s, base::seconds_between(exchange.received, now()),
+                                 completion.timings()));
+    res.set_content(completion.assembler().response(), "application/json");
+    return Status::ok();
+  }
+
+  Status answer_stream(const Exchange& exchange, std::unique_ptr<CompletionStream> completion,
+                       httplib::Response& res) const {
+    const milliseconds keep_alive = config_.sse_keep_alive_interval;
+    const milliseconds head_delay =
+        keep_alive.count() > 0 ? std::min(keep_alive, kMaxHeadDelay) : kMaxHeadDelay;
+    auto body = std::make_shared<StreamBody>();
+    body->state = completion->advance(now() + head_delay, body->events);
+    if (body->state == CompletionStream::State::kFailed && body->events.empty()) {
+      return completion->failure();
+    }
+    body->completion = std::move(completion);
+    body->keep_alive = keep_alive;
+    body->request_id = exchange.request_id;
+    res.status = 200;
+    res.set_header("Cache-Control", "no-cache");
+    res.set_header("X-Accel-Buffering", "no");
+    set_provider(exchange.head.minor_version, std::move(body), res);
+    return Status::ok();
+  }
+
+  // The library copies providers, so the body is shared; one thread touches it.
+  static void set_provider(int minor_version, std::shared_ptr<StreamBody> body,
+                           httplib::Response& res) {
+    const auto provider = [body = std::move(body)](size_t /*offset*/, httplib::DataSink& sink) {
+      return write_stream_caught(sink, *body);
+    };
+    if (minor_version == 0) {
+      res.set_content_provider("text/event-stream", provider);
+    } else {
+      res.set_chunked_content_provider("text/event-stream", provider);
+    }
+  }
+
+  const Service& service_;
+  const HttpConfig& config_;
+};
+
+}  // namespace
+
+void add_completion_routes(RouteTable& routes, const Service& service, const HttpConfig& config) {
+  const ChatHandler handler(service, config);
+  routes.add({.method = "POST",
+              .path = "/v1/chat/completions",
+              .handler = [handler](Exchange& exchange,
+                                   httplib::Response& res) { handler.handle(exchange, res); },
+              .long_running = true});
+}
+
+}  // namespace deepinfer::server

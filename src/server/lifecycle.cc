@@ -1,0 +1,256 @@
+#include "server/lifecycle.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "server/unique_fd.h"
+
+namespace deepinfer::server {
+namespace {
+
+using std::chrono::milliseconds;
+
+// How often the engine is asked whether it is well.
+constexpr milliseconds kHealthInterval{1'000};
+// How long probes and streams may learn of a failure before the process ends.
+constexpr milliseconds kFailureGrace{2'000};
+
+base::TimePoint now() {
+  return std::chrono::steady_clock::now();
+}
+
+sigset_t ending_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  return signals;
+}
+
+// Waits for a signal or an event of ours.
+class SignalWatch {
+ public:
+  SignalWatch() : done_(::eventfd(0, EFD_CLOEXEC)) {
+    const sigset_t signals = ending_signals();
+    signals_ = UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC));
+    DI_CHECK(done_.valid() && signals_.valid());
+  }
+
+  /// The signal that came, 0 after `notify` or when `limit` is over.
+  int wait(milliseconds limit) {
+    std::array<pollfd, 2> entries = {{{signals_.get(), POLLIN, 0}, {done_.get(), POLLIN, 0}}};
+    ::poll(entries.data(), entries.size(), static_cast<int>(limit.count()));
+    if ((entries[1].revents & POLLIN) != 0) {
+      uint64_t count = 0;
+      [[maybe_unused]] const ssize_t got = ::read(done_.get(), &count, sizeof(count));
+    }
+    if ((entries[0].revents & POLLIN) == 0) {
+      return 0;
+    }
+    signalfd_siginfo info{};
+    const ssize_t got = ::read(signals_.get(), &info, sizeof(info));
+    return got == sizeof(info) ? static_cast<int>(info.ssi_signo) : 0;
+  }
+
+  /// From any thread: `wait` returns.
+  void notify() {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(done_.get(), &one, sizeof(one));
+  }
+
+ private:
+  UniqueFd done_;
+  UniqueFd signals_;
+};
+
+// Thousands of connections need more than the usual 1,024 descriptors.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+void log_start(const ServerOptions& options, const Server& server, const std::string& address) {
+  for (const Setting& setting : options.settings) {
+    DI_LOG_INFO("setting {} = {} ({})", setting.name, setting.value, setting.origin);
+  }
+  for (const std::string& warning : options.warnings) {
+    DI_LOG_WARN("{}", warning);
+  }
+  const HttpConfig& http = options.config.http;
+  std::string open;
+  for (const std::string& path : server.open_paths()) {
+    open += " " + path;
+  }
+  DI_LOG_INFO("open without a key:{}", http.api_keys.empty() ? " everything" : open);
+  const bool loopback = http.host == "localhost" || http.host == "::1" ||
+                        http.host.compare(0, 4, "127.") == 0 ||
+                        http.host.compare(0, 5, "unix:") == 0;
+  if (http.api_keys.empty() && !loopback) {
+    DI_LOG_WARN("everybody who reaches {} can use this server; --api-key-file restricts it",
+                address);
+  }
+  DI_LOG_INFO("listening on {}", address);
+}
+
+// One run of the server; main thread, with a loader and a drain thread beside it.
+class Run {
+ public:
+  Run(const ServerOptions& options, Service& service, Server& server)
+      : options_(options), service_(service), server_(server) {}
+
+  int execute(Loader loader) {
+    start_loading(std::move(loader));
+    const int code = wait_for_end();
+    return code >= 0 ? code : drain();
+  }
+
+ private:
+  void start_loading(Loader loader) {
+    load_deadline_ = now() + options_.startup_timeout;
+    loader_ = base::NamedThread("di-load", [this, loader = std::move(loader)] {
+      auto loaded = loader(service_);
+      if (loaded) {
+        service_.start_serving(std::move(loaded->recipe), std::move(loaded->llm));
+        DI_LOG_INFO("ready: {} on {}", service_.model_name(), server_.http().address());
+      } else {
+        load_failure_ = std::move(loaded).error();
+      }
+      load_ended_.store(true, std::memory_order_release);
+      watch_.notify();
+    });
+  }
+
+  // Exit status, or -1 when a signal asked for a drain.
+  int wait_for_end() {
+    for (;;) {
+      const int signal = watch_.wait(kHealthInterval);
+      const bool load_ended = load_ended_.load(std::memory_order_acquire);
+      if (signal != 0) {
+        DI_LOG_INFO("signal {}: finishing within {} ms", signal,
+                    options_.config.http.shutdown_timeout.count());
+        // A load cannot be interrupted, and nothing is being served yet.
+        return load_ended ? -1 : end_now(kExitOk);
+      }
+      if (load_ended && !load_failure_.is_ok()) {
+        DI_LOG_ERROR("cannot load the model: {}", load_failure_.message());
+        return exit_code_of(load_failure_);
+      }
+      if (!load_ended && now() > load_deadline_) {
+        DI_LOG_ERROR("not ready within {} s (--startup-timeout)",
+                     options_.startup_timeout.count() / 1000);
+        return end_now(kExitStartTimeout);
+      }
+      if (const Status health = service_.health(); load_ended && !health.is_ok()) {
+        return end_after_failure(health);
+      }
+    }
+  }
+
+  // The engine cannot be repaired in place. Clients get their errors, then the process ends, since
+  // some hosts look at nothing else.
+  int end_after_failure(const Status& health) {
+    DI_LOG_ERROR("the engine has failed: {}", health.message());
+    service_.fail(health);
+    watch_.wait(kFailureGrace);
+    drain_until(now());
+    return kExitFailure;
+  }
+
+  // Leaves threads that cannot be stopped to the operating system.
+  [[noreturn]] static int end_now(int code) {
+    spdlog::shutdown();
+    ::_exit(code);
+  }
+
+  int drain() {
+    drain_until(now() + options_.config.http.shutdown_timeout);
+    DI_LOG_INFO("all requests have ended");
+    return kExitOk;
+  }
+
+  // Meanwhile a second signal ends the process at once.
+  void drain_until(base::TimePoint deadline) {
+    std::atomic<bool> drained{false};
+    base::NamedThread drainer("di-drain", [this, deadline, &drained] {
+      server_.drain(deadline);
+      if (const ServedModel* model = service_.loaded()) {
+        model->llm->shutdown(deadline);
+      }
+      drained.store(true, std::memory_order_release);
+      watch_.notify();
+    });
+    while (!drained.load(std::memory_order_acquire)) {
+      if (const int signal = watch_.wait(kHealthInterval); signal != 0) {
+        DI_LOG_WARN("second signal {}: ending now", signal);
+        end_now(128 + signal);
+      }
+    }
+  }
+
+  const ServerOptions& options_;
+  Service& service_;
+  Server& server_;
+  SignalWatch watch_;
+  base::TimePoint load_deadline_;
+  Status load_failure_;  // written before load_ended_
+  std::atomic<bool> load_ended_{false};
+  base::NamedThread loader_;
+};
+
+}  // namespace
+
+int exit_code_of(const Status& load_failure) {
+  switch (load_failure.code()) {
+    case StatusCode::kInvalidArgument:
+      return kExitUsage;
+    case StatusCode::kNotFound:
+    case StatusCode::kFailedPrecondition:
+    case StatusCode::kUnimplemented:
+      return kExitModel;
+    case StatusCode::kResourceExhausted:
+    case StatusCode::kUnavailable:
+      return kExitDevice;
+    default:
+      return kExitFailure;
+  }
+}
+
+void block_signals() {
+  const sigset_t signals = ending_signals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);
+}
+
+int serve_until_signal(const ServerOptions& options, Loader loader,
+                       std::vector<Route> extra_routes) {
+  raise_descriptor_limit();
+  const HttpConfig& http = options.config.http;
+  Service service(http.served_model_names);
+  auto server = Server::listen(http, service, {}, std::move(extra_routes));
+  if (!server) {
+    DI_LOG_ERROR("{}", server.error().message());
+    return server.error().code() == StatusCode::kInvalidArgument ? kExitUsage : kExitAddress;
+  }
+  log_start(options, **server, (*server)->http().address());
+  (*server)->start();
+  return Run(options, service, **server).execute(std::move(loader));
+}
+
+}  // namespace deepinfer::server

@@ -1,0 +1,107 @@
+/// `deepinfer-server`: the only file of the front end that knows the real engine.
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/log.h"
+#include "deepinfer/llm.h"
+#include "model/model_config.h"
+#include "recipe/recipe.h"
+#include "server/health_probe.h"
+#include "server/lifecycle.h"
+#include "server/server_options.h"
+
+namespace deepinfer::server {
+namespace {
+
+std::vector<std::pair<std::string, std::string>> environment_pairs() {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const size_t equals = text.find('=');
+    pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return pairs;
+}
+
+Result<std::unique_ptr<recipe::Recipe>> load_recipe(const EngineConfig& config) {
+  DI_ASSIGN(auto recipe, recipe::Recipe::make(config.model_dir, config.tokenizer_dir.empty()
+                                                                    ? config.model_dir
+                                                                    : config.tokenizer_dir));
+  if (!recipe->has_chat_tokens()) {
+    DI_LOG_WARN("the tokenizer has no chat tokens; they are spelled as plain text");
+  }
+  return recipe;
+}
+
+Result<LoadedParts> load(const EngineConfig& config, Service& service) {
+  LoadedParts parts;
+  DI_ASSIGN(parts.recipe, load_recipe(config));
+  service.set_phase(Phase::kWeights);
+  DI_ASSIGN(parts.llm, Llm::open(config));
+  return parts;
+}
+
+// Everything that can be checked without reading weights.
+int dry_run(const EngineConfig& config) {
+  Status status = model::load_model_config(config.model_dir).status();
+  if (status.is_ok()) {
+    status = load_recipe(config).status();
+  }
+  if (!status.is_ok()) {
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+    return exit_code_of(status);
+  }
+  std::printf("ok\n");
+  return kExitOk;
+}
+
+int check_health(const HttpConfig& config) {
+  const Status status = probe_health(config);
+  if (!status.is_ok()) {
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+  }
+  return status.is_ok() ? 0 : 1;
+}
+
+int run(const ServerOptions& options) {
+  if (const Status status = base::configure_logging(options.log_level, options.log_format);
+      !status.is_ok()) {
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+    return kExitUsage;
+  }
+  if (options.check_health) {
+    return check_health(options.config.http);
+  }
+  if (options.print_config) {
+    std::fputs(config_text(options.settings).c_str(), stdout);
+    return kExitOk;
+  }
+  if (options.dry_run) {
+    return dry_run(options.config.engine);
+  }
+  const EngineConfig& engine = options.config.engine;
+  return serve_until_signal(options, [&engine](Service& service) { return load(engine, service); });
+}
+
+}  // namespace
+}  // namespace deepinfer::server
+
+int main(int argc, char** argv) {
+  namespace server = deepinfer::server;
+  server::block_signals();
+  const auto parsed = server::parse_options({argv + 1, argv + argc}, server::environment_pairs());
+  if (const auto* exit = std::get_if<server::EarlyExit>(&parsed)) {
+    std::fputs(exit->standard_output.c_str(), stdout);
+    if (!exit->standard_error.empty()) {
+      std::fprintf(stderr, "%s\n", exit->standard_error.c_str());
+    }
+    return exit->code;
+  }
+  return server::run(std::get<server::ServerOptions>(parsed));
+}

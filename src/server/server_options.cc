@@ -1,0 +1,416 @@
+#include "server/server_options.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "server/flag_set.h"
+#include "server/foreign_flags.h"
+#include "server/option_help.h"
+
+namespace deepinfer::server {
+namespace {
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+constexpr int kUsageError = 2;
+
+// What flags fill before it is checked and combined.
+struct Draft {
+  ServerOptions options;
+  std::string uds;
+  std::string api_key_file;
+  std::string config_file;
+  std::vector<std::string> origins;
+};
+
+void add_model_flags(FlagSet& flags, CLI::App& app, Draft& draft) {
+  EngineConfig& engine = draft.options.config.engine;
+  flags.group("Model");
+  app.add_option("MODEL_DIR,--model", engine.model_dir,
+                 "Directory with config.json, tokenizer.json and weights")
+      ->group("Model")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  flags.list("served-model-name", draft.options.config.http.served_model_names,
+             "Names accepted as model; the first is reported (directory name)");
+  flags.text("tokenizer", engine.tokenizer_dir, "Directory of tokenizer.json (MODEL_DIR)");
+  flags.number("max-model-len", engine.max_model_len,
+               "Longest sequence, prompt and output; 32k, 1M; 0 = the model's");
+  flags.number("seed", engine.seed, "Seed of requests that bring none");
+  flags.only("--load-format", {"auto"}, "weights are read as the checkpoint has them (auto)");
+  flags.always_on("trust-remote-code", "The model directory holds no code that is run");
+  flags.always_on("enable-auto-tool-choice", "Tools are always parsed");
+}
+
+void add_server_flags(FlagSet& flags, Draft& draft) {
+  HttpConfig& http = draft.options.config.http;
+  flags.group("Server");
+  flags.text("host", http.host, "Address to listen on; 0.0.0.0 or :: for all");
+  flags.number("port", http.port, "Port; 0 = any free one, which is logged");
+  flags.text("uds", draft.uds, "Listen on this Unix socket instead");
+  flags.list("api-key", http.api_keys, "Key that clients must send; several allowed");
+  flags.text("api-key-file", draft.api_key_file, "File with one key per line");
+  flags.list("allowed-origins", draft.origins, "Origins for CORS, or a JSON list; * = all");
+  flags.number("max-request-bytes", http.max_request_bytes, "Largest request body");
+  flags.number("max-connections", http.max_connections, "Open connections, idle ones included");
+  flags.number("max-streams", http.max_streams, "Requests worked on at once; more get 503");
+  flags.seconds("request-timeout", http.request_timeout, "Limit of one request; 0 = none");
+  flags.seconds("sse-keep-alive-interval", http.sse_keep_alive_interval,
+                "Silence on a stream before a comment is sent; 0 = never");
+}
+
+void add_engine_flags(FlagSet& flags, Draft& draft) {
+  EngineConfig& engine = draft.options.config.engine;
+  flags.group("Parallelism");
+  flags.text("device", engine.device, "auto or cpu");
+  flags.number("expert-parallel-size", engine.parallel.expert, "Ranks; 0 = derive");
+  flags.number("data-parallel-size", engine.parallel.data, "Replicas of attention; 0 = derive");
+  flags.number("context-parallel-size", engine.parallel.context, "Ranks per sequence; 0 = derive");
+  flags.number("num-threads", engine.num_threads, "CPU threads of a rank; 0 = all usable");
+  flags.text("kernel-variant", engine.kernel_variant,
+             "Force reference, avx2 or avx512 (best available)");
+  flags.only("--tensor-parallel-size,--tp", {"1"},
+             "there is no tensor parallelism; use --data-parallel-size or "
+             "--context-parallel-size");
+  flags.only("--pipeline-parallel-size", {"1"}, "there is no pipeline parallelism");
+  flags.always_on("enable-expert-parallel", "Experts are always spread over the ranks");
+  flags.group("Memory");
+  flags.number("kv-cache-memory-bytes", engine.kv_cache_memory_bytes,
+               "Cache bytes per rank; 0 = from free memory");
+  flags.number("block-size", engine.block_size, "Token positions per cache block");
+  flags.only("--kv-cache-dtype", {"auto"}, "the cache has the model's formats (auto)");
+  flags.only("--dtype", {"auto", "bfloat16"}, "the checkpoint fixes the formats (auto)");
+  flags.ignored("gpu-memory-utilization",
+                "Share of a GPU's memory; on the CPU --kv-cache-memory-bytes counts");
+}
+
+void add_scheduler_flags(FlagSet& flags, Draft& draft) {
+  SchedulerConfig& scheduler = draft.options.config.engine.scheduler;
+  flags.group("Scheduler");
+  flags.number("max-num-seqs", scheduler.max_num_seqs, "Sequences that run at once, per rank");
+  flags.number("max-num-batched-tokens", scheduler.max_num_batched_tokens,
+               "Tokens of one step, per rank");
+  flags.number("max-num-queued-reqs", scheduler.max_num_queued_reqs,
+               "Requests that may wait; more get 503");
+  flags.number("max-num-queued-tokens", scheduler.max_num_queued_tokens,
+               "Prompt tokens that may wait; more get 503");
+  flags.number("prefill-chunk-tokens", scheduler.prefill_chunk_tokens,
+               "Largest piece of a prompt per step; 0 = the step's limit");
+  flags.always_on("enable-chunked-prefill", "Prompts are always read in chunks");
+}
+
+void add_operation_flags(FlagSet& flags, Draft& draft) {
+  ServerOptions& options = draft.options;
+  flags.group("Lifecycle");
+  flags.seconds("startup-timeout", options.startup_timeout, "Time to get ready");
+  flags.seconds("shutdown-timeout", options.config.http.shutdown_timeout,
+                "Time for running requests after SIGTERM");
+  flags.group("Observability");
+  flags.text("log-level", options.log_level, "trace, debug, info, warning, error or off");
+  flags.text("log-format", options.log_format, "text or json");
+  flags.group("Tools");
+  flags.text("config", draft.config_file, "TOML file; keys are flag names without dashes");
+  flags.flag("dry-run", options.dry_run, "Check flags and model directory, start nothing");
+  flags.flag("print-config", options.print_config, "Print the effective settings");
+  flags.flag("check-health", options.check_health, "Ask a running server; exit 0 if it is ready");
+}
+
+void add_all_flags(CLI::App& app, Draft& draft) {
+  app.set_help_flag();
+  app.allow_extras();
+  FlagSet flags(app);
+  add_model_flags(flags, app, draft);
+  add_server_flags(flags, draft);
+  add_engine_flags(flags, draft);
+  add_scheduler_flags(flags, draft);
+  add_operation_flags(flags, draft);
+}
+
+std::string name_of(const CLI::Option& option) {
+  return option.get_lnames().front();
+}
+
+// `--a_b=v_w` → `--a-b=v_w`.
+void normalize_flag_names(std::vector<std::string>& arguments) {
+  for (std::string& argument : arguments) {
+    if (argument.compare(0, 2, "--") == 0) {
+      const size_t end = std::min(argument.find('='), argument.size());
+      std::replace(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
+    }
+  }
+}
+
+EarlyExit usage_error(std::string message) {
+  return {kUsageError, "", std::move(message)};
+}
+
+// CLI11 takes the arguments in reverse.
+std::optional<EarlyExit> parse(CLI::App& app, std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error.what());
+  }
+  if (const auto extras = app.remaining(); !extras.empty()) {
+    return usage_error(explain_unknown(extras.front(), app));
+  }
+  return std::nullopt;
+}
+
+// Values from one source, by flag name.
+using Layer = std::map<std::string, std::vector<std::string>>;
+
+Layer layer_of_arguments(const CLI::App& app) {
+  Layer layer;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() > 0) {
+      layer[name_of(*option)] = option->results();
+    }
+  }
+  return layer;
+}
+
+std::variant<Layer, EarlyExit> layer_of_file(const std::string& path, const CLI::App& app) {
+  Layer layer;
+  if (path.empty()) {
+    return layer;
+  }
+  std::ifstream file(path);
+  if (!file) {
+    return usage_error(fmt::format("--config: cannot read '{}'", path));
+  }
+  try {
+    for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(file)) {
+      if (item.name == "++" || item.name == "--") {
+        continue;  // marks of a section's begin and end
+      }
+      std::string name = item.name;
+      std::replace(name.begin(), name.end(), '_', '-');
+      if (app.get_option_no_throw("--" + name) == nullptr) {
+        return usage_error(fmt::format("--config: unknown key '{}' in {}", item.name, path));
+      }
+      layer[name] = item.inputs;
+    }
+  } catch (const CLI::Error& error) {
+    return usage_error(fmt::format("--config: {}: {}", path, error.what()));
+  }
+  return layer;
+}
+
+bool is_engine_variable(const std::string& name) {
+  static const std::set<std::string> kKnown = {
+      "DEEPINFER_JIT_CACHE_DIR",   "DEEPINFER_USE_NEXTN_DECODE", "DEEPINFER_ENABLE_MTP_VARLEN",
+      "DEEPINFER_BATCH_INVARIANT", "DEEPINFER_ENFORCE_EAGER",    "DEEPINFER_XGRAMMAR_TIMEOUT"};
+  return kKnown.count(name) > 0;
+}
+
+Layer layer_of_environment(const Environment& environment, const CLI::App& app,
+                           std::vector<std::string>& warnings) {
+  std::map<std::string, std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    names[variable_of(name_of(*option))] = name_of(*option);
+  }
+  Layer layer;
+  for (const auto& [variable, value] : environment) {
+    if (const auto found = names.find(variable); found != names.end()) {
+      layer[found->second] = {value};
+    } else if (variable.compare(0, 10, "DEEPINFER_") == 0 && !is_engine_variable(variable)) {
+      warnings.push_back(fmt::format("{}: no such setting", variable));
+    }
+  }
+  return layer;
+}
+
+bool is_flag(const CLI::Option& option) {
+  return option.get_expected_max() == 0;
+}
+
+// Adds what `layer` sets and no stronger source did, as arguments.
+void add_arguments(const Layer& layer, const std::string& source, const CLI::App& app,
+                   std::map<std::string, std::string>& origins,
+                   std::vector<std::string>& arguments) {
+  for (const auto& [name, values] : layer) {
+    if (!origins.emplace(name, source).second) {
+      continue;
+    }
+    const bool flag = is_flag(*app.get_option("--" + name));
+    for (const std::string& value : values) {
+      arguments.push_back(fmt::format("--{}={}", name, flag && value.empty() ? "true" : value));
+    }
+  }
+}
+
+nlohmann::json toml_value(const CLI::Option& option) {
+  const auto results = option.reduced_results();
+  if (option.get_items_expected_max() > 1 ||
+      option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll) {
+    return nlohmann::json(results);
+  }
+  const std::string text = results.empty() ? option.get_default_str() : results.back();
+  const auto parsed = nlohmann::json::parse(text, nullptr, false);
+  return parsed.is_number() || parsed.is_boolean() ? parsed : nlohmann::json(text);
+}
+
+std::vector<Setting> effective_settings(const CLI::App& app,
+                                        const std::map<std::string, std::string>& origins) {
+  std::vector<Setting> settings;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = name_of(*option);
+    const auto origin = origins.find(name);
+    const bool secret = name == "api-key";
+    if ((secret || option->get_group() == kForeignGroup) && origin == origins.end()) {
+      continue;
+    }
+    settings.push_back(
+        {name,
+         secret ? fmt::format("\"({} hidden)\"", option->count()) : toml_value(*option).dump(),
+         origin == origins.end() ? "default" : origin->second, option->get_group()});
+  }
+  return settings;
+}
+
+std::optional<EarlyExit> read_key_file(const std::string& path, std::vector<std::string>& keys) {
+  std::ifstream file(path);
+  if (!file) {
+    return usage_error(fmt::format("--api-key-file: cannot read '{}'", path));
+  }
+  for (std::string line; std::getline(file, line);) {
+    line.erase(line.find_last_not_of(" \t\r") + 1);
+    if (!line.empty()) {
+      keys.push_back(line);
+    }
+  }
+  return keys.empty() ? std::optional(usage_error("--api-key-file: holds no key")) : std::nullopt;
+}
+
+std::vector<std::string> parsed_origins(const std::vector<std::string>& values) {
+  std::vector<std::string> origins;
+  for (const std::string& value : values) {
+    const auto list = nlohmann::json::parse(value, nullptr, false);
+    if (!list.is_array()) {
+      origins.push_back(value);
+      continue;
+    }
+    for (const auto& item : list) {
+      if (item.is_string()) {
+        origins.push_back(item.get<std::string>());
+      }
+    }
+  }
+  return origins;
+}
+
+std::string directory_name(const std::string& path) {
+  std::error_code error;
+  const auto full = std::filesystem::weakly_canonical(path, error);
+  const std::string name = full.filename().string();
+  return error || name.empty() ? "model" : name;
+}
+
+// The CPU counts as one device.
+std::optional<EarlyExit> resolve_ranks(ParallelConfig& parallel) {
+  constexpr int32_t kDevices = 1;
+  const auto resolved = resolve_parallel(parallel, kDevices);
+  if (!resolved) {
+    return usage_error(resolved.error().message());
+  }
+  if (resolved->expert > kDevices) {
+    return usage_error(fmt::format(
+        "--expert-parallel-size: {} ranks are asked for, but there is {} device; the sizes that "
+        "work are 0 and 1",
+        resolved->expert, kDevices));
+  }
+  parallel = *resolved;
+  return std::nullopt;
+}
+
+std::optional<EarlyExit> complete(Draft& draft) {
+  ServerConfig& config = draft.options.config;
+  if (!draft.uds.empty()) {
+    config.http.host = "unix:" + draft.uds;
+  }
+  if (!draft.api_key_file.empty()) {
+    if (auto exit = read_key_file(draft.api_key_file, config.http.api_keys)) {
+      return exit;
+    }
+  }
+  config.http.allowed_origins = parsed_origins(draft.origins);
+  if (draft.options.check_health) {
+    return std::nullopt;
+  }
+  if (const Status status = validate(config); !status.is_ok()) {
+    return usage_error(status.message());
+  }
+  if (config.http.served_model_names.empty()) {
+    config.http.served_model_names.push_back(directory_name(config.engine.model_dir));
+  }
+  return resolve_ranks(config.engine.parallel);
+}
+
+}  // namespace
+
+std::variant<ServerOptions, EarlyExit> parse_options(std::vector<std::string> arguments,
+                                                     const Environment& environment) {
+  normalize_flag_names(arguments);
+  Draft given;
+  CLI::App first("deepinfer-server");
+  add_all_flags(first, given);
+  if (auto exit = help_or_version(arguments, first)) {
+    return *exit;
+  }
+  if (auto exit = parse(first, arguments)) {
+    return *exit;
+  }
+  std::vector<std::string> warnings;
+  Layer variables = layer_of_environment(environment, first, warnings);
+  if (given.config_file.empty() && variables.count("config") > 0) {
+    given.config_file = variables["config"].front();
+  }
+  auto file = layer_of_file(given.config_file, first);
+  if (const auto* exit = std::get_if<EarlyExit>(&file)) {
+    return *exit;
+  }
+  std::map<std::string, std::string> origins;
+  for (const auto& [name, values] : layer_of_arguments(first)) {
+    origins[name] = "command line";
+  }
+  add_arguments(std::get<Layer>(file), "file", first, origins, arguments);
+  add_arguments(variables, "environment", first, origins, arguments);
+
+  Draft draft;
+  CLI::App second("deepinfer-server");
+  add_all_flags(second, draft);
+  if (auto exit = parse(second, arguments)) {
+    return *exit;
+  }
+  draft.options.settings = effective_settings(second, origins);
+  draft.options.warnings = std::move(warnings);
+  if (auto exit = complete(draft)) {
+    return *exit;
+  }
+  return std::move(draft.options);
+}
+
+std::string config_text(const std::vector<Setting>& settings) {
+  std::string text;
+  std::string group;
+  for (const Setting& setting : settings) {
+    if (setting.group != group) {
+      group = setting.group;
+      text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", group);
+    }
+    text += fmt::format("{} = {}  # {}\n", setting.name, setting.value, setting.origin);
+  }
+  return text;
+}
+
+}  // namespace deepinfer::server
