@@ -15,7 +15,8 @@ using recipe::ThinkingStage;
 recipe::OutputRules rules_of(const RecipePolicy& policy) {
   return {.hide_markup = policy.hide_markup,
           .typed_arguments = policy.typed_arguments,
-          .pad_json = policy.pad_json};
+          .pad_json = policy.pad_json,
+          .exact_tokens = policy.logprobs_once};
 }
 
 std::mt19937_64& id_generator() {
@@ -45,25 +46,14 @@ void ChatChoice::push_tokens(std::span<const TokenId> tokens,
                              std::vector<std::string>& chunks) {
   open(writer, chunks);
   logprobs_.insert(logprobs_.end(), logprobs.begin(), logprobs.end());
-  if (!settings_.policy.count_as_generated) {
-    completion_tokens_ += tokens.size();
-  }
-  for (const TokenId token : tokens) {
-    if (parser_.stopped()) {
-      break;
-    }
-    parser_.push_token(token, deltas_);
-    if (settings_.policy.count_as_generated) {
-      ++completion_tokens_;
-    }
-  }
+  parser_.push_tokens(tokens, deltas_);
   take(writer, chunks);
 }
 
 void ChatChoice::push_text(std::string_view text, uint64_t num_tokens, const ChunkWriter& writer,
                            std::vector<std::string>& chunks) {
   open(writer, chunks);
-  completion_tokens_ += num_tokens;
+  other_tokens_ += num_tokens;
   parser_.push_text(text, deltas_);
   take(writer, chunks);
 }
@@ -171,11 +161,17 @@ std::string ChatChoice::new_call_id(int32_t index) const {
   return id;
 }
 
+uint64_t ChatChoice::completion_tokens() const {
+  return other_tokens_ +
+         (settings_.policy.count_as_generated ? parser_.tokens_taken() : parser_.tokens_decoded());
+}
+
 std::optional<uint64_t> ChatChoice::reasoning_tokens() const {
   if (settings_.policy.count_as_generated) {
     return parser_.reasoning_tokens();
   }
-  const bool thinks = settings_.parsing.thinking_initial_stage != ThinkingStage::kNone;
+  const bool thinks =
+      settings_.thinking && settings_.parsing.thinking_initial_stage != ThinkingStage::kNone;
   if (!thinks || tokenizer_ == nullptr) {
     return std::nullopt;
   }

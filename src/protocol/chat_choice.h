@@ -44,7 +44,7 @@ class ChatChoice {
   void push_text(std::string_view text, uint64_t num_tokens, const ChunkWriter& writer,
                  std::vector<std::string>& chunks);
   /// Counts a token that ends the generation and is not text.
-  void count_end_token() { ++completion_tokens_; }
+  void count_end_token() { ++other_tokens_; }
   /// Ends the message: `reason` is `stop`, `length` or `content_filter`, or empty if the output
   /// just ended. `usage` goes into the finish chunk.
   void finish(std::string_view reason, const ChunkWriter& writer, const ChatUsage* usage,
@@ -56,7 +56,7 @@ class ChatChoice {
   /// A stop sequence matched; `finish` is still to be called.
   bool stopped() const { return parser_.stopped(); }
   const ChatMessageText& message() const { return message_; }
-  uint64_t completion_tokens() const { return completion_tokens_; }
+  uint64_t completion_tokens() const;
   /// Absent where reasoning is not counted.
   std::optional<uint64_t> reasoning_tokens() const;
 
@@ -76,7 +76,8 @@ class ChatChoice {
   /// Of the tokens pushed so far, if log probabilities come with them.
   std::vector<PositionLogprobs> logprobs_;
   uint32_t logprobs_sent_ = 0;
-  uint64_t completion_tokens_ = 0;
+  /// Tokens the parser did not see.
+  uint64_t other_tokens_ = 0;
   bool opened_ = false;
 };
 

@@ -105,8 +105,13 @@ std::string ChunkWriter::tail(std::string_view usage) const {
 
 std::string ChunkWriter::role(int32_t choice) const {
   std::string chunk = begin(choice);
-  chunk += envelope_.thinking ? R"("role":"assistant","content":null,"reasoning_content":"")"
-                              : R"("role":"assistant","content":"")";
+  if (!envelope_.thinking) {
+    chunk += R"("role":"assistant","content":"")";
+  } else if (envelope_.continues_content) {
+    chunk += R"("role":"assistant","content":"","reasoning_content":null)";
+  } else {
+    chunk += R"("role":"assistant","content":null,"reasoning_content":"")";
+  }
   return end(std::move(chunk), {}, {});
 }
 
@@ -178,7 +183,7 @@ namespace {
 void append_message(const ChatMessageText& message, bool thinking, bool lean, std::string& out) {
   out += R"({"role":"assistant",)";
   append_member("content", message.content, out);
-  if (thinking) {
+  if (thinking || !message.reasoning.empty()) {
     out += ',';
     append_member("reasoning_content", message.reasoning, out);
   }

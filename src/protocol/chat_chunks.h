@@ -42,7 +42,7 @@ struct ChatMessageText {
   std::string reasoning_logprobs;
   bool any_logprobs = false;
   /// `stop`, `length`, ...; empty while running.
-  std::string_view finish_reason;
+  std::string finish_reason;
 };
 
 /// What all chunks and the response of one request have in common.
@@ -52,6 +52,8 @@ struct ChatEnvelope {
   int64_t created = 0;
   std::optional<std::string> system_fingerprint;
   bool thinking = false;
+  /// The answer continues a prefix message.
+  bool continues_content = false;
   /// Chunks carry `usage: null` until the one that has it.
   bool announces_usage = false;
 };

@@ -13,7 +13,6 @@ namespace {
 using recipe::ChatMessage;
 using recipe::Role;
 
-constexpr std::string_view kImageToken = "<｜image｜>";
 constexpr std::string_view kUnsupportedImage = "[Unsupported Image]";
 
 std::string message_param(size_t index) {
@@ -64,7 +63,7 @@ class MessageReader {
     if (message.role == Role::kTool) {
       converted.tool_call_id = message.tool_call_id;
     }
-    if (message.role != Role::kSystem || !converted.content.empty()) {
+    if (message.role != Role::kSystem || !converted.content.empty() || !converted.images.empty()) {
       result_.push_back(std::move(converted));
     }
     return Status::ok();
@@ -159,7 +158,7 @@ class MessageReader {
       return refuse(index, "Image in assistant message is not supported");
     }
     DI_ASSIGN(recipe::ImageSource image, read_image_part(part, index));
-    converted.content += kImageToken;
+    image.offset = converted.content.size();
     converted.images.push_back(std::move(image));
     return Status::ok();
   }
@@ -199,15 +198,15 @@ Result<std::vector<ChatMessage>> convert_messages(const std::vector<RequestMessa
   return MessageReader(context).read(messages);
 }
 
-Status check_reasoning_passed_back(const std::vector<RequestMessage>& messages) {
+Status check_reasoning_passed_back(const std::vector<RequestMessage>& messages, bool has_tools) {
   const auto last_user =
       std::find_if(messages.rbegin(), messages.rend(),
                    [](const RequestMessage& message) { return message.role == Role::kUser; });
   for (auto at = last_user.base(); at != messages.end(); ++at) {
-    if (at->role != Role::kAssistant || !at->tool_calls || at->reasoning_content) {
+    if (at->role != Role::kAssistant || at->reasoning_content || !(at->tool_calls || has_tools)) {
       continue;
     }
-    const auto& calls = *at->tool_calls;
+    const auto calls = at->tool_calls.value_or(std::vector<recipe::ToolCall>());
     if (std::none_of(calls.begin(), calls.end(),
                      [](const recipe::ToolCall& call) { return marks_empty_reasoning(call.id); })) {
       const auto index = static_cast<size_t>(at - messages.begin());

@@ -19,9 +19,9 @@ struct MessageContext {
 Result<std::vector<recipe::ChatMessage>> convert_messages(
     const std::vector<RequestMessage>& messages, const MessageContext& context);
 
-/// Refuses assistant turns with tool calls after the last user message whose reasoning was not
-/// passed back.
-Status check_reasoning_passed_back(const std::vector<RequestMessage>& messages);
+/// Refuses assistant messages after the last user message whose reasoning was not passed back:
+/// those with tool calls, or all if the request has tools.
+Status check_reasoning_passed_back(const std::vector<RequestMessage>& messages, bool has_tools);
 
 /// True if `json`, in any case, is in the text of some message.
 bool mentions_json(const std::vector<RequestMessage>& messages);

@@ -145,7 +145,7 @@ Status Converter::tool_names_and_schemas() {
                                  .description = tools[i].description,
                                  .parameters = tools[i].parameters,
                                  .strict = tools[i].strict};
-    if (!names.insert(tool.name).second) {
+    if (!names.insert(tools[i].name).second) {
       return refuse("tools", "Tool names must be unique.");
     }
     // A strict schema is checked by its rewrite.
@@ -174,7 +174,7 @@ Status Converter::reasoning_passed_back() {
   if (!options_.reject_missing_reasoning || !out_.conversation.thinking_mode) {
     return Status::ok();
   }
-  return check_reasoning_passed_back(request_.messages);
+  return check_reasoning_passed_back(request_.messages, !request_.tools.empty());
 }
 
 Status Converter::json_word() {
@@ -226,7 +226,9 @@ Status Converter::prefix() {
   if (request_.messages.empty() || !request_.messages.back().prefix) {
     return Status::ok();
   }
-  if (!request_.tools.empty()) {
+  const bool called = std::any_of(request_.messages.begin(), request_.messages.end(),
+                                  [](const RequestMessage& m) { return m.tool_calls.has_value(); });
+  if (!request_.tools.empty() || called) {
     return refuse("messages", "Function call should not be used with prefix");
   }
   if (format() == ResponseFormat::kJsonObject) {
@@ -270,9 +272,6 @@ Status Converter::stream_options() {
 }
 
 Status Converter::response_schema() {
-  const bool strict_tool =
-      std::any_of(request_.tools.begin(), request_.tools.end(),
-                  [](const RequestTool& tool) { return tool.strict.value_or(false); });
   if (format() == ResponseFormat::kJsonSchema) {
     const RequestFormat& given = *request_.response_format;
     if (given.strict) {
@@ -283,13 +282,14 @@ Status Converter::response_schema() {
       constraint_schema_ = given.schema;
     }
   }
-  if (!tools_in_use() || !strict_tool) {
+  const auto& tools = out_.conversation.tools;
+  const auto is_strict = [](const recipe::ToolDeclaration& tool) {
+    return tool.strict.value_or(false);
+  };
+  if (std::none_of(tools.begin(), tools.end(), is_strict)) {
     return Status::ok();
   }
-  const bool all_strict =
-      std::all_of(request_.tools.begin(), request_.tools.end(),
-                  [](const RequestTool& tool) { return tool.strict.value_or(false); });
-  if (!all_strict) {
+  if (!std::all_of(tools.begin(), tools.end(), is_strict)) {
     return refuse("tools", "Cannot use strict tool with non-strict tool in the same request");
   }
   if (request_.response_format) {

@@ -1,13 +1,15 @@
 #include "protocol/image_parts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 namespace deepinfer::protocol {
 namespace {
 
-constexpr std::string_view kFormats[] = {"png", "jpeg", "jpg", "gif", "webp"};
+constexpr std::string_view kFormats[] = {"image/png", "image/jpeg", "image/jpg", "image/gif",
+                                         "image/webp"};
 
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -19,45 +21,45 @@ bool starts_with_any_case(std::string_view text, std::string_view lower_prefix) 
                     [](char a, char b) { return a == lower(b); });
 }
 
+/// Base64 as browsers forgive it: white space anywhere, padding optional but right.
 bool is_base64(std::string_view text) {
-  size_t padding = 0;
-  while (padding < 2 && !text.empty() && text.back() == '=') {
-    text.remove_suffix(1);
-    ++padding;
+  std::string digits;
+  std::copy_if(text.begin(), text.end(), std::back_inserter(digits),
+               [](char c) { return c != ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f'; });
+  if (digits.size() % 4 == 0) {
+    for (int i = 0; i < 2 && !digits.empty() && digits.back() == '='; ++i) {
+      digits.pop_back();
+    }
   }
-  if ((text.size() + padding) % 4 != 0) {
-    return false;
-  }
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
-           c == '/';
-  });
+  return digits.size() % 4 != 1 && std::all_of(digits.begin(), digits.end(), [](char c) {
+           return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                  c == '+' || c == '/';
+         });
 }
 
-enum class DataUrl { kImage, kOtherMedia, kMalformed };
+enum class DataUrl { kImage, kOtherMedia, kNotBase64, kBadBase64, kMalformed };
 
 DataUrl classify_data_url(std::string_view url) {
   constexpr std::string_view kScheme = "data:";
-  constexpr std::string_view kBase64 = ";base64,";
-  if (!starts_with_any_case(url, kScheme)) {
+  constexpr std::string_view kBase64 = ";base64";
+  const size_t comma = url.find(',');
+  if (!starts_with_any_case(url, kScheme) || comma == std::string_view::npos) {
     return DataUrl::kMalformed;
   }
-  url.remove_prefix(kScheme.size());
-  const size_t at = url.find(kBase64);
-  if (at == std::string_view::npos) {
-    return DataUrl::kMalformed;
+  const std::string_view head = url.substr(kScheme.size(), comma - kScheme.size());
+  std::string media(head.substr(0, head.find(';')));
+  std::transform(media.begin(), media.end(), media.begin(), lower);
+  const bool image = std::any_of(std::begin(kFormats), std::end(kFormats),
+                                 [&](std::string_view format) { return media == format; });
+  const bool base64 =
+      head.size() >= kBase64.size() && head.substr(head.size() - kBase64.size()) == kBase64;
+  if (!image) {
+    return base64 ? DataUrl::kOtherMedia : DataUrl::kNotBase64;
   }
-  const std::string_view media = url.substr(0, at);
-  const std::string_view data = url.substr(at + kBase64.size());
-  if (data.empty() || !is_base64(data)) {
-    return DataUrl::kMalformed;
+  if (!base64) {
+    return DataUrl::kNotBase64;
   }
-  for (const std::string_view format : kFormats) {
-    if (media == "image/" + std::string(format)) {
-      return DataUrl::kImage;
-    }
-  }
-  return DataUrl::kOtherMedia;
+  return is_base64(url.substr(comma + 1)) ? DataUrl::kImage : DataUrl::kBadBase64;
 }
 
 std::string place(size_t index) {
@@ -69,9 +71,15 @@ Status refuse(size_t index, std::string_view what) {
       .with_param("messages[" + std::to_string(index) + "].content");
 }
 
-constexpr std::string_view kUnsupportedMedia =
-    "You have uploaded an unsupported image. Please make sure your image is valid and has one of "
-    "the following formats: webp, png, jpeg, and gif.";
+Status refuse_media(size_t index, std::string_view what) {
+  const std::string name(what);
+  return refuse(index, "You have uploaded an unsupported " + name + ". Please make sure your " +
+                           name +
+                           " is valid and has one of the following formats: webp, png, jpeg, and "
+                           "gif.");
+}
+
+constexpr std::string_view kUnsupportedUrl = "Unsupported image_url format";
 
 }  // namespace
 
@@ -80,7 +88,7 @@ Result<recipe::ImageSource> read_image_part(const ContentPart& part, size_t inde
   recipe::ImageSource image{.detail = part.detail, .path = place(index)};
   if (part.kind == ContentPart::Kind::kImageUrl) {
     image.value = part.url;
-    if (starts_with_any_case(part.url, "http://") || starts_with_any_case(part.url, "https://")) {
+    if (starts_with_any_case(part.url, "http")) {
       image.kind = Kind::kUrl;
       return image;
     }
@@ -89,9 +97,12 @@ Result<recipe::ImageSource> read_image_part(const ContentPart& part, size_t inde
       case DataUrl::kImage:
         return image;
       case DataUrl::kOtherMedia:
-        return refuse(index, kUnsupportedMedia);
+        return refuse_media(index, "image");
+      case DataUrl::kBadBase64:
+        return refuse(index, "Invalid base64 data");
+      case DataUrl::kNotBase64:
       case DataUrl::kMalformed:
-        return refuse(index, "Unsupported image_url format");
+        return refuse(index, kUnsupportedUrl);
     }
   }
   if (part.file_id && part.file_data) {
@@ -112,7 +123,11 @@ Result<recipe::ImageSource> read_image_part(const ContentPart& part, size_t inde
     case DataUrl::kImage:
       return image;
     case DataUrl::kOtherMedia:
-      return refuse(index, kUnsupportedMedia);
+      return refuse_media(index, "file");
+    case DataUrl::kNotBase64:
+      return starts_with_any_case(*part.file_data, "data:image/") ? refuse(index, kUnsupportedUrl)
+                                                                  : refuse_media(index, "file");
+    case DataUrl::kBadBase64:
     case DataUrl::kMalformed:
       return refuse(index, "file_data is not a valid base64 data url");
   }

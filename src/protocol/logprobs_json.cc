@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "recipe/json_text.h"
-#include "recipe/utf8.h"
 
 namespace deepinfer::protocol {
 namespace {
@@ -21,25 +20,11 @@ void append_number(float value, Infinity infinity, std::string& out) {
   out.append(text, std::to_chars(text, text + sizeof(text), value).ptr);
 }
 
-/// The bytes as text, or each as `\xhh` if they are not UTF-8.
-std::string readable(std::string_view bytes) {
-  if (recipe::is_valid_utf8(bytes)) {
-    return std::string(bytes);
-  }
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<uint8_t>(c);
-    text += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-  }
-  return text;
-}
-
 void append_token(const TokenLogprob& token, const recipe::Tokenizer& tokenizer, Infinity infinity,
                   std::string& out) {
   const std::string_view bytes = tokenizer.token_bytes(token.token);
   out += R"({"token":)";
-  recipe::append_json_string(readable(bytes), out);
+  recipe::append_json_string(recipe::token_text(bytes), out);
   out += R"(,"logprob":)";
   append_number(token.logprob, infinity, out);
   out += R"(,"bytes":[)";

@@ -3,6 +3,7 @@
 /// A conversation in our own types: what every protocol is converted to and every prompt
 /// encoding renders (recipe spec §1). Only tool and response schemas stay JSON, in order.
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,13 +16,15 @@ using Json = nlohmann::ordered_json;
 
 enum class Role { kSystem, kUser, kAssistant, kTool, kLatestReminder };
 
-/// An image placed in a message; the text holds one image token per source, in order.
+/// An image placed in a message: at `offset` bytes into its text or, without one, where the
+/// text spells the next image token. Sources are in the order of their places.
 struct ImageSource {
   enum class Kind { kUrl, kDataUrl, kBytes };
   Kind kind = Kind::kUrl;
   std::string detail;
   std::string path;   ///< where in the request it came from, for messages
   std::string value;  ///< URL, data URL or base64
+  std::optional<size_t> offset;
 };
 
 struct ToolDeclaration {

@@ -127,31 +127,66 @@ bool OutputParser::holds_line_feeds() const {
   return state_ == State::kReasoning || (state_ == State::kAnswer && recognises_calls());
 }
 
-void OutputParser::push_token(TokenId id, Out& out) {
-  const uint32_t index = tokens_pushed_++;
-  if (stopped_ || tokenizer_ == nullptr) {
-    return;
+void OutputParser::push_tokens(std::span<const TokenId> ids, Out& out) {
+  spelled_ = false;
+  while (!ids.empty() && !stopped_ && tokenizer_ != nullptr) {
+    size_t n = ordinary_run(ids);
+    if (n == 0) {
+      push_special(ids.front(), out);
+      n = 1;
+    } else if (rules_.exact_tokens) {
+      push_run(ids.first(1), out);
+      n = 1;
+    } else {
+      push_run(ids.first(n), out);
+    }
+    ids = ids.subspan(n);
   }
-  const bool think_end = id == control_.think_end && id >= 0;
-  const bool special = tokenizer_->is_special(id);
-  if (state_ == State::kReasoning && !think_end && !(special && rules_.hide_markup)) {
+  if (!stopped_) {
+    release(out);
+  }
+}
+
+/// How many ids come before the first control token.
+size_t OutputParser::ordinary_run(std::span<const TokenId> ids) const {
+  size_t n = 0;
+  while (n < ids.size() && !tokenizer_->is_special(ids[n])) {
+    ++n;
+  }
+  return n;
+}
+
+void OutputParser::push_run(std::span<const TokenId> ids, Out& out) {
+  if (state_ == State::kReasoning) {
+    reasoning_tokens_ += static_cast<uint32_t>(ids.size());
+  }
+  std::string text;
+  uint32_t decoded = first_undecoded_;
+  for (const TokenId id : ids) {
+    ++tokens_taken_;
+    const std::string released = detokenizer_->push(id);
+    if (!released.empty()) {
+      text += released;
+      decoded = tokens_taken_;
+    }
+  }
+  append(text, first_undecoded_, decoded);
+  first_undecoded_ = decoded;
+  scan(out);
+}
+
+void OutputParser::push_special(TokenId id, Out& out) {
+  const uint32_t index = tokens_taken_++;
+  const bool think_end = id == control_.think_end;
+  if (state_ == State::kReasoning && !think_end && !rules_.hide_markup) {
     ++reasoning_tokens_;
   }
-  spelled_ = false;
-  std::string text = detokenizer_->push(id);
-  if (!special) {
-    if (!text.empty()) {
-      append(text, first_undecoded_, index + 1);
-      first_undecoded_ = index + 1;
-    }
-    scan(out);
-    return;
-  }
+  const std::string text = detokenizer_->push(id);
   const std::string_view spelling = tokenizer_->token_bytes(id);
   append(std::string_view(text).substr(0, text.size() - std::min(text.size(), spelling.size())),
          first_undecoded_, index);
   first_undecoded_ = index + 1;
-  if (think_end || (id == control_.dsml && id >= 0)) {
+  if (think_end || id == control_.dsml) {
     append(std::string_view(think_end ? &kThinkEndByte : &kDsmlByte, 1), index, index + 1);
     scan(out);
     return;
@@ -167,8 +202,11 @@ void OutputParser::push_text(std::string_view text, Out& out) {
     return;
   }
   spelled_ = true;
-  append(text, tokens_pushed_, tokens_pushed_);
+  append(text, tokens_taken_, tokens_taken_);
   scan(out);
+  if (!stopped_) {
+    release(out);
+  }
 }
 
 void OutputParser::finish(bool flush_partial_character, Out& out) {
@@ -176,7 +214,7 @@ void OutputParser::finish(bool flush_partial_character, Out& out) {
     return;
   }
   if (flush_partial_character && detokenizer_ != nullptr) {
-    append(detokenizer_->finish(), first_undecoded_, tokens_pushed_);
+    append(detokenizer_->finish(), first_undecoded_, tokens_taken_);
     scan(out);
   }
   if (!stopped_) {
@@ -237,7 +275,6 @@ void OutputParser::scan(Out& out) {
       patterns = &matcher(state_);
     }
   }
-  release(out);
 }
 
 /// Hands on what can no longer be the beginning of anything.
@@ -356,7 +393,7 @@ void OutputParser::open_tools(size_t begin, Out& out) {
 }
 
 OutputParser::Span OutputParser::consume(size_t n) {
-  Span taken{.bytes = n, .token_begin = tokens_pushed_, .token_end = 0};
+  Span taken{.bytes = n, .token_begin = tokens_taken_, .token_end = 0};
   head_ += n;
   while (n > 0) {
     Span& span = spans_.front();

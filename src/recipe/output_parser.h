@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,9 @@ struct OutputRules {
   bool typed_arguments = false;
   /// Text around a JSON answer becomes spaces; otherwise it is dropped.
   bool pad_json = true;
+  /// A delta names only the tokens whose text is in it; otherwise all of the run of ordinary
+  /// tokens that arrived together.
+  bool exact_tokens = false;
 };
 
 /// One piece of a message, in order.
@@ -52,8 +56,8 @@ class OutputParser {
   OutputParser(const Tokenizer* tokenizer, const ControlTokens& control,
                const ParsingOptions& options, const OutputRules& rules);
 
-  /// Appends what `id` releases to `out`. Ignored once stopped.
-  void push_token(TokenId id, std::vector<MessageDelta>& out);
+  /// Appends what `ids` release to `out`. Nothing after a stop sequence is taken.
+  void push_tokens(std::span<const TokenId> ids, std::vector<MessageDelta>& out);
   /// Text of a backend that does not speak tokens: markers count by their spelling.
   void push_text(std::string_view text, std::vector<MessageDelta>& out);
   /// End of the output: releases everything held back. With `flush_partial_character`, bytes
@@ -64,6 +68,10 @@ class OutputParser {
   bool stopped() const { return stopped_; }
   /// Calls that began; the last may be unfinished.
   int32_t calls_begun() const { return calls_begun_; }
+  /// Tokens taken so far, up to the one that completed a stop sequence.
+  uint32_t tokens_taken() const { return tokens_taken_; }
+  /// The same without those whose text still waits for the rest of a character.
+  uint32_t tokens_decoded() const { return first_undecoded_; }
   /// Tokens that arrived while reasoning, markers apart.
   uint32_t reasoning_tokens() const { return reasoning_tokens_; }
   /// Values announced as JSON that were not.
@@ -99,6 +107,9 @@ class OutputParser {
   std::vector<std::string> patterns_of(State state) const;
   bool holds_line_feeds() const;
 
+  size_t ordinary_run(std::span<const TokenId> ids) const;
+  void push_run(std::span<const TokenId> ids, Out& out);
+  void push_special(TokenId id, Out& out);
   void append(std::string_view text, uint32_t token_begin, uint32_t token_end);
   void scan(Out& out);
   void release(Out& out);
@@ -156,7 +167,7 @@ class OutputParser {
   size_t scanned_ = 0;
   int32_t node_ = StopMatcher::kStart;
   std::deque<Span> spans_;
-  uint32_t tokens_pushed_ = 0;
+  uint32_t tokens_taken_ = 0;
   /// First token whose text has not come out of the detokenizer yet.
   uint32_t first_undecoded_ = 0;
   uint32_t reasoning_tokens_ = 0;

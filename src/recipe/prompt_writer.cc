@@ -67,12 +67,13 @@ void PromptWriter::fixed(std::string_view rest) {
 
 void PromptWriter::message_text(const ChatMessage& message) {
   std::string_view rest = message.content;
-  for (size_t i = 0; i < message.images.size(); ++i) {
-    const size_t place = rest.find(image_token_);
-    if (place == std::string_view::npos) break;
+  for (const ImageSource& image : message.images) {
+    const size_t written = message.content.size() - rest.size();
+    const size_t place = image.offset ? *image.offset - written : rest.find(image_token_);
+    if (place > rest.size()) break;
     text(rest.substr(0, place));
     special(image_token_);
-    rest.remove_prefix(place + image_token_.size());
+    rest.remove_prefix(place + (image.offset ? 0 : image_token_.size()));
   }
   text(rest);
   prompt_.images.insert(prompt_.images.end(), message.images.begin(), message.images.end());

@@ -1,0 +1,29 @@
+#pragma once
+
+/// `deepinfer-cli recipe KIND`: the recipe layer as a line protocol, for checking it against
+/// recorded cases and against the reference library.
+
+#include <CLI/CLI.hpp>
+#include <iosfwd>
+#include <string>
+
+namespace deepinfer::cli {
+
+struct RecipeCommand {
+  /// `chat-convert`, `max-tokens`, `chat-stream`, `render`, `encode`, `tokenize`, `detokenize`.
+  std::string kind;
+  /// `reference` or `server`.
+  std::string policy = "reference";
+  /// A tokenizer.json or its folder; empty for none.
+  std::string tokenizer;
+};
+
+/// Declares the subcommand; `exit_code` receives its result when it was run.
+void add_recipe_command(CLI::App& app, int& exit_code);
+
+/// Reads `{"id", "input"}` lines and answers each at once with `{"id", "output"}` or
+/// `{"id", "error"}`, in order, until the end of `in`. A bad line never ends it. Returns an
+/// exit status; only a tokenizer that cannot be read is a failure.
+int run_recipe_command(const RecipeCommand& command, std::istream& in, std::ostream& out);
+
+}  // namespace deepinfer::cli

@@ -1,0 +1,188 @@
+#include "protocol/chat_stream_case.h"
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocol/chat_choice.h"
+#include "protocol/chat_chunks.h"
+#include "protocol/chat_request.h"
+#include "protocol/conversion.h"
+#include "protocol/recipe_json.h"
+#include "recipe/chat_encoder.h"
+
+namespace deepinfer::protocol {
+namespace {
+
+/// Ids of the markers as this tokenizer has them.
+recipe::ControlTokens control_tokens(const recipe::Tokenizer* tokenizer) {
+  recipe::ControlTokens control;
+  if (tokenizer != nullptr) {
+    control.think_end = tokenizer->special_id("</think>").value_or(control.think_end);
+    control.dsml = tokenizer->special_id("｜DSML｜").value_or(control.dsml);
+  }
+  return control;
+}
+
+float logprob_value(const Json& value) {
+  return value.is_number() ? static_cast<float>(value.get<double>())
+                           : -std::numeric_limits<float>::infinity();
+}
+
+std::vector<PositionLogprobs> read_logprobs(const Json& list, const std::vector<TokenId>& ids) {
+  std::vector<PositionLogprobs> result;
+  for (size_t i = 0; i < list.size() && i < ids.size(); ++i) {
+    PositionLogprobs& position = result.emplace_back();
+    position.chosen = {ids[i], logprob_value(list[i][0])};
+    for (const Json& top : list[i][1]) {
+      position.top.push_back({top[0].get<TokenId>(), logprob_value(top[1])});
+    }
+  }
+  return result;
+}
+
+/// One stream being played.
+class Player {
+ public:
+  Player(const Json& input, const ConvertedRequest& converted, const recipe::Tokenizer* tokenizer,
+         const RecipePolicy& policy)
+      : tokenizer_(tokenizer),
+        policy_(policy),
+        include_usage_(converted.include_usage),
+        usage_(prompt_usage(input)),
+        writer_(envelope(input, converted), policy),
+        choice_({.thinking = converted.conversation.thinking_mode,
+                 .parsing = parsing(input, converted),
+                 .control = control_tokens(tokenizer),
+                 .policy = policy},
+                tokenizer) {}
+
+  Json play(const Json& chunks) {
+    Json output = {{"pushes", Json::array()}, {"end", Json::array()}, {"consumed", 0}};
+    size_t consumed = 0;
+    while (consumed < chunks.size() && !choice_.done()) {
+      std::vector<std::string> events;
+      if (!push(chunks[consumed], events)) {
+        output["consumed"] = consumed;
+        output["error"] = {{"push", consumed}};
+        return output;
+      }
+      output["pushes"].push_back(parsed(events));
+      ++consumed;
+    }
+    output["consumed"] = consumed;
+    std::vector<std::string> events;
+    if (!choice_.done()) {
+      choice_.flush(writer_, events);
+      finish("", events);
+    }
+    if (policy_.usage_chunk && include_usage_) {
+      events.push_back(writer_.usage(usage()));
+    }
+    output["end"] = parsed(events);
+    output["sse_done"] = "[DONE]";
+    output["response"] = Json::parse(writer_.response({&choice_.message()}, usage()));
+    return output;
+  }
+
+ private:
+  static ChatUsage prompt_usage(const Json& input) {
+    const Json ready = first_ready(input);
+    return {.prompt_tokens = ready.value("prompt_tokens", uint64_t{0}),
+            .cached_tokens = ready.value("prompt_cache_hit_tokens", uint64_t{0})};
+  }
+  /// What a `ready` chunk says counts only if it comes first.
+  static Json first_ready(const Json& input) {
+    const Json& chunks = input["chunks"];
+    return !chunks.empty() && chunks[0].value("kind", "") == "ready" ? chunks[0] : Json::object();
+  }
+  static ChatEnvelope envelope(const Json& input, const ConvertedRequest& converted) {
+    ChatEnvelope result{.id = input.value("response_id", ""),
+                        .model = input.value("model", ""),
+                        .thinking = converted.conversation.thinking_mode,
+                        .continues_content = converted.parsing.thinking_initial_stage ==
+                                             recipe::ThinkingStage::kContentContinuation,
+                        .announces_usage = converted.include_usage || !converted.stream};
+    const Json ready = first_ready(input);
+    if (ready.contains("system_fingerprint") && ready["system_fingerprint"].is_string()) {
+      result.system_fingerprint = ready["system_fingerprint"].get<std::string>();
+    }
+    return result;
+  }
+  static recipe::ParsingOptions parsing(const Json& input, const ConvertedRequest& converted) {
+    const bool given = input.contains("parsing") && input["parsing"].is_object();
+    return given ? case_parsing(input["parsing"]) : converted.parsing;
+  }
+  static Json parsed(const std::vector<std::string>& events) {
+    Json list = Json::array();
+    for (const std::string& event : events) {
+      list.push_back(Json::parse(event));
+    }
+    return list;
+  }
+
+  ChatUsage usage() const {
+    ChatUsage result = usage_;
+    result.completion_tokens = choice_.completion_tokens();
+    result.reasoning_tokens = choice_.reasoning_tokens();
+    return result;
+  }
+  void finish(std::string_view reason, std::vector<std::string>& events) {
+    const ChatUsage now = usage();
+    choice_.finish(reason, writer_, policy_.usage_chunk ? nullptr : &now, events);
+  }
+
+  /// False if the chunk breaks the stream.
+  bool push(const Json& chunk, std::vector<std::string>& events) {
+    const std::string kind = chunk.value("kind", "");
+    if (kind == "ready") {
+      choice_.open(writer_, events);
+    } else if (kind == "text") {
+      choice_.push_text(chunk.value("content", ""), chunk.value("token_count", uint64_t{0}),
+                        writer_, events);
+    } else if (kind == "tokens") {
+      const auto ids = chunk.value("ids", std::vector<TokenId>());
+      const Json logprobs = chunk.value("logprobs", Json());
+      if (tokenizer_ == nullptr || (logprobs.is_array() && logprobs.size() != ids.size())) {
+        return false;
+      }
+      choice_.push_tokens(ids, read_logprobs(logprobs, ids), writer_, events);
+    } else {
+      choice_.flush(writer_, events);
+      finish(chunk.value("reason", "stop"), events);
+      return true;
+    }
+    if (choice_.stopped()) {
+      finish("stop", events);
+    }
+    return true;
+  }
+
+  const recipe::Tokenizer* tokenizer_;
+  const RecipePolicy policy_;
+  const bool include_usage_;
+  const ChatUsage usage_;
+  const ChunkWriter writer_;
+  ChatChoice choice_;
+};
+
+}  // namespace
+
+Result<Json> run_chat_stream_case(const Json& input, const recipe::Tokenizer* tokenizer,
+                                  const RecipePolicy& policy) {
+  DI_ASSIGN(const std::string body, case_body(input));
+  DI_ASSIGN(const ChatRequest request, parse_chat_request(body, policy));
+  DI_ASSIGN(const ConvertedRequest converted,
+            convert_chat_request(request, case_options(input), policy));
+  if (!input.contains("chunks") || !input["chunks"].is_array()) {
+    return invalid_argument("expected a list of chunks");
+  }
+  const bool without = !input.value("tokenizer", true);
+  if (!without && tokenizer == nullptr) {
+    return failed_precondition("this kind needs a tokenizer: give --tokenizer PATH");
+  }
+  return Player(input, converted, without ? nullptr : tokenizer, policy).play(input["chunks"]);
+}
+
+}  // namespace deepinfer::protocol

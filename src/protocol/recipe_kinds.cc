@@ -1,0 +1,167 @@
+#include "protocol/recipe_kinds.h"
+
+#include <string>
+#include <utility>
+
+#include "protocol/chat_stream_case.h"
+#include "protocol/conversion.h"
+#include "protocol/recipe_json.h"
+
+namespace deepinfer::protocol {
+namespace {
+
+Json refused(std::string_view stage, const Status& status, const RecipePolicy& policy) {
+  return {{"ok", false},
+          {"stage", stage},
+          {"status", status.code() == StatusCode::kNotFound ? 404 : 400},
+          {"body", Json::parse(error_body(status, policy))}};
+}
+
+/// The text after the first reading of a mode that never yields added tokens.
+std::vector<TokenId> tokenize_as(const std::string& mode, const std::string& text,
+                                 const recipe::Tokenizer& tokenizer) {
+  return mode == "full" ? tokenizer.encode_full(text) : tokenizer.encode_plain(text);
+}
+
+}  // namespace
+
+Result<const recipe::Tokenizer*> RecipeKinds::tokenizer() const {
+  if (tokenizer_ == nullptr) {
+    return failed_precondition("this kind needs a tokenizer: give --tokenizer PATH");
+  }
+  return tokenizer_;
+}
+
+Result<Json> RecipeKinds::run(std::string_view kind, const Json& input) const {
+  using Run = Result<Json> (RecipeKinds::*)(const Json&) const;
+  struct Row {
+    std::string_view kind;
+    Run run;
+  };
+  static constexpr Row kRows[] = {
+      {"chat-convert", &RecipeKinds::convert}, {"max-tokens", &RecipeKinds::max_tokens},
+      {"render", &RecipeKinds::render},        {"encode", &RecipeKinds::encode},
+      {"tokenize", &RecipeKinds::tokenize},    {"detokenize", &RecipeKinds::detokenize},
+      {"chat-stream", &RecipeKinds::stream},
+  };
+  for (const Row& row : kRows) {
+    if (row.kind != kind) {
+      continue;
+    }
+    try {
+      return (this->*row.run)(input);
+    } catch (const Json::exception& error) {  // a member of another type than the kind expects
+      return invalid_argument(error.what());
+    }
+  }
+  return unimplemented("kind " + std::string(kind) + " is not supported by this version");
+}
+
+Result<Json> RecipeKinds::convert(const Json& input) const {
+  DI_ASSIGN(const std::string body, case_body(input));
+  const auto request = parse_chat_request(body, policy_);
+  if (!request) {
+    return refused("parse", request.error(), policy_);
+  }
+  const auto converted = convert_chat_request(*request, case_options(input), policy_);
+  if (!converted) {
+    return refused("convert", converted.error(), policy_);
+  }
+  Json output = {{"ok", true},
+                 {"model_version", converted->encoding == recipe::Encoding::kV4 ? "v4" : "v4.1"},
+                 {"stream", converted->stream}};
+  output["options"] = inference_options_json(converted->options);
+  output["parsing"] = parsing_json(converted->parsing);
+  add_rendered(recipe::render(converted->encoding, converted->conversation), output);
+  return output;
+}
+
+Result<Json> RecipeKinds::max_tokens(const Json& input) const {
+  if (input.value("protocol", "chat") != "chat") {
+    return unimplemented("only protocol chat is supported by this version");
+  }
+  DI_ASSIGN(const std::string body, case_body(input));
+  const auto request = parse_chat_request(body, policy_);
+  if (!request) {
+    return refused("parse", request.error(), policy_);
+  }
+  const auto converted = convert_chat_request(*request, case_options(input), policy_);
+  if (!converted) {
+    return refused("convert", converted.error(), policy_);
+  }
+  const auto limit = resolve_max_tokens(*converted, input.value("prompt_tokens", uint64_t{0}),
+                                        input.value("context_limit", uint64_t{0}), policy_);
+  if (!limit) {
+    return refused("convert", limit.error(), policy_);
+  }
+  return Json{{"ok", true}, {"max_tokens", *limit}};
+}
+
+namespace {
+
+recipe::RenderedPrompt render_case(const Json& input) {
+  const Json special = input.value("special_tokens", Json());
+  const std::string image =
+      special.is_object() ? special.value("image", std::string()) : std::string();
+  return recipe::render(case_encoding(input.value("encoding", "v4.1")),
+                        case_conversation(input.value("conversation", Json::object())), image);
+}
+
+}  // namespace
+
+Result<Json> RecipeKinds::render(const Json& input) const {
+  Json output = Json::object();
+  add_rendered(render_case(input), output);
+  return output;
+}
+
+Result<Json> RecipeKinds::encode(const Json& input) const {
+  DI_ASSIGN(const recipe::Tokenizer* tokenizer, this->tokenizer());
+  DI_ASSIGN(const std::vector<TokenId> ids, recipe::encode(render_case(input), *tokenizer));
+  return Json{{"ids", ids}};
+}
+
+Result<Json> RecipeKinds::tokenize(const Json& input) const {
+  DI_ASSIGN(const recipe::Tokenizer* tokenizer, this->tokenizer());
+  return Json{{"ids", tokenize_as(input.value("mode", "full"), input.value("text", std::string()),
+                                  *tokenizer)}};
+}
+
+/// The stream drops an unfinished tail; ids without text have no entry.
+Result<Json> RecipeKinds::detokenize(const Json& input) const {
+  DI_ASSIGN(const recipe::Tokenizer* tokenizer, this->tokenizer());
+  recipe::IncrementalDetokenizer detokenizer(*tokenizer);
+  std::string text;
+  Json tokens = Json::array();
+  Json waiting = Json::array();
+  Json steps = Json::array();
+  for (const Json& item : input.value("ids", Json::array())) {
+    const auto id = item.get<TokenId>();
+    const std::string_view bytes = tokenizer->token_bytes(id);
+    Json entry = {{"token", recipe::token_text(bytes)}, {"bytes", Json::array()}};
+    for (const char c : bytes) {
+      entry["bytes"].push_back(static_cast<uint8_t>(c));
+    }
+    waiting.push_back(std::move(entry));
+    const std::string released = detokenizer.push(id);
+    steps.push_back(released);
+    text += released;
+    if (!released.empty()) {
+      tokens.insert(tokens.end(), waiting.begin(), waiting.end());
+      waiting.clear();
+    }
+  }
+  Json output = {{"text", text}};
+  output["tokens"] = std::move(tokens);
+  output["steps"] = std::move(steps);
+  return output;
+}
+
+Result<Json> RecipeKinds::stream(const Json& input) const {
+  if (input.value("protocol", "chat") != "chat") {
+    return unimplemented("only protocol chat is supported by this version");
+  }
+  return run_chat_stream_case(input, tokenizer_, policy_);
+}
+
+}  // namespace deepinfer::protocol
