@@ -186,7 +186,7 @@ class Inspector {
   }
 
   void sum_up_the_rest() {
-    PartSummary rest{.name = "other"};
+    PartSummary rest{.name = kUnusedPart};
     for (const auto& [name, tensor] : tensors_) {
       if (!tensor.used) {
         ++rest.num_tensors;

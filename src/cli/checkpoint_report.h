@@ -19,6 +19,9 @@ struct ShardSummary {
   int64_t bytes = 0;
 };
 
+/// Name of the part with the tensors that the text model has no use for (vision, unknown).
+inline constexpr const char* kUnusedPart = "other";
+
 /// The tensors of one part of the model (embed, attention, experts, …).
 struct PartSummary {
   std::string name;

@@ -6,12 +6,14 @@
 #include <cstdio>
 #include <iterator>
 #include <memory>
+#include <sstream>
+#include <utility>
 
 #include "base/log.h"
 #include "cli/engine_flags.h"
 #include "cli/exit_code.h"
 #include "device/memory_info.h"
-#include "model/kv_cache.h"
+#include "engine/memory_plan.h"
 
 namespace deepinfer::cli {
 namespace {
@@ -69,30 +71,22 @@ void add_weights(Report& out, const CheckpointReport& report) {
           report.shards.size());
 }
 
-// A rounded-up sequence: whole blocks.
-int64_t blocks_of(int64_t num_tokens, int32_t block_size) {
-  return (num_tokens + block_size - 1) / block_size;
+int64_t weight_bytes(const CheckpointReport& report) {
+  int64_t bytes = 0;
+  for (const PartSummary& part : report.parts) {
+    bytes += part.name == kUnusedPart ? 0 : part.bytes;
+  }
+  return bytes;
 }
 
-void add_memory_plan(Report& out, const model::ModelConfig& config, const EngineConfig& engine,
+void add_memory_plan(Report& out, const CheckpointReport& report, const EngineConfig& engine,
                      int64_t available_bytes) {
-  const int64_t block = model::kv_bytes_per_block(config, engine.block_size);
-  const int64_t slot = model::kv_bytes_per_slot(config, engine.max_rollback);
-  const int64_t slots = slot * engine.scheduler.max_num_seqs;
-  const int32_t context =
-      engine.max_model_len > 0 ? engine.max_model_len : config.max_position_embeddings;
-  const int64_t sequence = blocks_of(context, engine.block_size) * block;
+  const auto plan =
+      engine::plan_memory(*report.config, engine, available_bytes, weight_bytes(report));
   out.section("memory plan");
-  out.row("per sequence", "{} of state, and {} per {} tokens", human_bytes(slot),
-          human_bytes(block), engine.block_size);
-  out.row("state slots", "{} for --max-num-seqs {}", human_bytes(slots),
-          engine.scheduler.max_num_seqs);
-  out.row("longest sequence", "{} for {} tokens", human_bytes(sequence), context);
-  out.row("available now", "{}", human_bytes(available_bytes));
-  if (engine.kv_cache_memory_bytes > 0) {
-    out.row("cache blocks", "{} in {}: {} tokens", engine.kv_cache_memory_bytes / block,
-            human_bytes(engine.kv_cache_memory_bytes),
-            engine.kv_cache_memory_bytes / block * engine.block_size);
+  std::istringstream lines(plan.has_value() ? plan->describe() : plan.error().message());
+  for (std::string line; std::getline(lines, line);) {
+    out.section("  " + line);
   }
 }
 
@@ -128,7 +122,7 @@ std::string format_report(const CheckpointReport& report, const EngineConfig& en
     add_weights(out, report);
   }
   if (report.config.has_value()) {
-    add_memory_plan(out, *report.config, engine, available_bytes);
+    add_memory_plan(out, report, engine, available_bytes);
   }
   out.section("state");
   add_verdict(out, report);

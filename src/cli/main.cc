@@ -7,6 +7,7 @@
 #include "cli/exit_code.h"
 #include "cli/generate_command.h"
 #include "cli/inspect_command.h"
+#include "cli/recipe_command.h"
 
 namespace {
 
@@ -18,6 +19,7 @@ int run(int argc, char** argv) {
   int exit_code = 0;
   deepinfer::cli::add_generate_command(app, exit_code);
   deepinfer::cli::add_inspect_command(app, exit_code);
+  deepinfer::cli::add_recipe_command(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -62,7 +62,7 @@ TEST_F(CheckpointReportTest, CountsEveryByteOnce) {
   }
   int64_t in_parts = 0;
   for (const PartSummary& part : report.parts) {
-    EXPECT_NE(part.name, "other");
+    EXPECT_NE(part.name, kUnusedPart);
     in_parts += part.bytes;
   }
   EXPECT_EQ(in_shards, in_parts);
