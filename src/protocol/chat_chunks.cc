@@ -180,10 +180,11 @@ std::string ChunkWriter::usage(const ChatUsage& usage) const {
 
 namespace {
 
-void append_message(const ChatMessageText& message, bool thinking, bool lean, std::string& out) {
+void append_message(const ChatMessageText& message, bool shows_reasoning, bool lean,
+                    std::string& out) {
   out += R"({"role":"assistant",)";
   append_member("content", message.content, out);
-  if (thinking || !message.reasoning.empty()) {
+  if (shows_reasoning || !message.reasoning.empty()) {
     out += ',';
     append_member("reasoning_content", message.reasoning, out);
   }
@@ -236,7 +237,8 @@ std::string ChunkWriter::response(const std::vector<const ChatMessageText*>& cho
     const ChatMessageText& message = *choices[i];
     out += i == 0 ? "" : ",";
     out += R"({"index":)" + std::to_string(i) + R"(,"message":)";
-    append_message(message, envelope_.thinking, policy_.lean_deltas, out);
+    append_message(message, envelope_.thinking && !envelope_.continues_content, policy_.lean_deltas,
+                   out);
     out += R"(,"logprobs":)";
     append_logprobs(message, policy_.lean_deltas, out);
     out += R"(,"finish_reason":)";

@@ -283,7 +283,19 @@ void OutputParser::release(Out& out) {
   if (holds_line_feeds()) {
     n = without_trailing_line_feeds(n);
   }
-  take(n, out);
+  take(rules_.exact_tokens || spelled_ ? n : whole_runs(n), out);
+}
+
+/// The reference holds a run of tokens as a whole while any of its text is held.
+size_t OutputParser::whole_runs(size_t n) const {
+  size_t whole = 0;
+  for (const Span& span : spans_) {
+    if (whole + span.bytes > n) {
+      break;
+    }
+    whole += span.bytes;
+  }
+  return whole;
 }
 
 size_t OutputParser::without_trailing_line_feeds(size_t n) const {

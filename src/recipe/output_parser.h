@@ -147,6 +147,7 @@ class OutputParser {
   void emit(MessageDelta::Kind kind, size_t n, Out& out);
   Span consume(size_t n);
   size_t without_trailing_line_feeds(size_t n) const;
+  size_t whole_runs(size_t n) const;
 
   const Tokenizer* tokenizer_;
   const ControlTokens control_;
