@@ -18,18 +18,37 @@ static inline float decode_bf16(uint16_t bits) {
   return value;
 }
 
+static constexpr float power_of_two(int exponent) {
+  float value = 1.0f;
+  for (; exponent > 0; --exponent) {
+    value *= 2.0f;
+  }
+  for (; exponent < 0; ++exponent) {
+    value /= 2.0f;
+  }
+  return value;
+}
+
 /// E4M3: (1 + m / 8) * 2^(e - 7); e = 0 is subnormal, m * 2^-9; 0x7F and 0xFF are NaN.
+struct E4m3Table {
+  float values[256] = {};
+  constexpr E4m3Table() {
+    for (int code = 0; code < 256; ++code) {
+      const int exponent = (code >> 3) & 15;
+      const auto mantissa = static_cast<float>(code & 7);
+      float value = exponent == 0 ? mantissa * power_of_two(-9)
+                                  : (1.0f + mantissa / 8.0f) * power_of_two(exponent - 7);
+      if ((code & 0x7F) == 0x7F) {
+        value = NAN;
+      }
+      values[code] = (code & 0x80) != 0 ? -value : value;
+    }
+  }
+};
+static constexpr E4m3Table kE4m3Table;
+
 static inline float decode_e4m3(uint8_t code) {
-  const int exponent = (code >> 3) & 15;
-  const int mantissa = code & 7;
-  const float sign = (code & 0x80) != 0 ? -1.0f : 1.0f;
-  if ((code & 0x7F) == 0x7F) {
-    return sign * NAN;
-  }
-  if (exponent == 0) {
-    return sign * ldexpf(static_cast<float>(mantissa), -9);
-  }
-  return sign * ldexpf(static_cast<float>(8 + mantissa), exponent - 10);
+  return kE4m3Table.values[code];
 }
 
 /// E2M1: the magnitudes below; bit 3 is the sign.
@@ -57,27 +76,34 @@ static inline void decode_segment(const WeightView& weight, int64_t row, int64_t
         weight.scale[stored_row / weight.scale_rows * scale_cols + begin / kScaleColumns]);
   }
   const auto* bytes = static_cast<const uint8_t*>(weight.data);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t at = first + i;
-    float code = 0;
-    switch (weight.dtype) {
-      case DType::kF32:
-        code = static_cast<const float*>(weight.data)[at];
-        break;
-      case DType::kBF16:
-        code = decode_bf16(static_cast<const uint16_t*>(weight.data)[at]);
-        break;
-      case DType::kF8E4M3:
-        code = decode_e4m3(bytes[at]);
-        break;
-      case DType::kF4E2M1:
-        code = decode_e2m1((bytes[at / 2] >> (at % 2 == 0 ? 0 : 4)) & 15);
-        break;
-      case DType::kE8M0:
-        code = decode_e8m0(bytes[at]);
-        break;
-    }
-    out[i] = code * scale;
+  switch (weight.dtype) {
+    case DType::kF32:
+      for (int64_t i = 0; i < count; ++i) {
+        out[i] = static_cast<const float*>(weight.data)[first + i] * scale;
+      }
+      break;
+    case DType::kBF16:
+      for (int64_t i = 0; i < count; ++i) {
+        out[i] = decode_bf16(static_cast<const uint16_t*>(weight.data)[first + i]) * scale;
+      }
+      break;
+    case DType::kF8E4M3:
+      for (int64_t i = 0; i < count; ++i) {
+        out[i] = decode_e4m3(bytes[first + i]) * scale;
+      }
+      break;
+    case DType::kF4E2M1:
+      // The even column is in the low nibble.
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t at = first + i;
+        out[i] = decode_e2m1((bytes[at / 2] >> (at % 2 == 0 ? 0 : 4)) & 15) * scale;
+      }
+      break;
+    case DType::kE8M0:
+      for (int64_t i = 0; i < count; ++i) {
+        out[i] = decode_e8m0(bytes[first + i]) * scale;
+      }
+      break;
   }
 }
 
