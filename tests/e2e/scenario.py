@@ -8,7 +8,7 @@ CALL = (
     '<｜DSML｜ parameter name="days" string="false">3</｜DSML｜ parameter>\n'
     "</｜DSML｜ invoke>\n</｜DSML｜ calls>"
 )
-ENDLESS_PIECE = "more "
+ENDLESS_PIECE = " more"
 
 SCENARIO = {
     "REASON": [{"text": f"{REASONING}</think>{ANSWER}", "per_token": True}],

@@ -173,7 +173,7 @@ def test_max_tokens_ends_an_answer(client):
 
 def test_stop_sequence_ends_an_answer_and_its_generation(client, scripted):
     before = engine(scripted)["cancelled"]
-    answer = ask(client, "ENDLESS", stop=["more m"])
+    answer = ask(client, "ENDLESS", stop=[" more more"])
     assert answer.choices[0].finish_reason == "stop"
     assert answer.choices[0].message.content == ""
     wait_until(lambda: engine(scripted)["cancelled"] > before, "the cancel", scripted.patience_s)
@@ -238,13 +238,14 @@ def test_keys_are_asked_for_and_checked(programs, tmp_path_factory):
 
 
 def test_sigterm_lets_running_streams_finish(programs, tmp_path_factory):
-    server = start(programs, tmp_path_factory)
-    with sdk(server) as client:
-        stream = iter(ask(client, "ENDLESS", stream=True, max_tokens=100))
+    server = start(programs, tmp_path_factory, "--shutdown-timeout", 600)
+    with sdk(server) as client, sdk(server) as late:
+        # 1000 tokens, 5 ms apart: long enough for what happens meanwhile.
+        stream = iter(ask(client, "ENDLESS", stream=True, max_tokens=1000))
         next(stream)
         server.signal(signal.SIGTERM)
         wait_until(lambda: server.get("/readyz")[0] == 503, "readiness to end", server.patience_s)
-        with sdk(server) as late, pytest.raises(openai.InternalServerError):
+        with pytest.raises(openai.InternalServerError):
             ask(late, "PLAIN")
         finishes = [c.finish_reason for chunk in stream for c in chunk.choices if c.finish_reason]
     assert finishes == ["length"]
