@@ -1,7 +1,5 @@
 #include "recipe/bpe_tokenizer.h"
 
-#include <algorithm>
-#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -1,6 +1,5 @@
 #include "recipe/pre_tokenizer.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>

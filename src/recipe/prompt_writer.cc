@@ -1,6 +1,5 @@
 #include "recipe/prompt_writer.h"
 
-#include <algorithm>
 #include <array>
 #include <optional>
 

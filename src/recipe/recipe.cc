@@ -1,6 +1,5 @@
 #include "recipe/recipe.h"
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>

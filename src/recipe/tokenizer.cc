@@ -1,9 +1,7 @@
 #include "recipe/tokenizer.h"
 
-#include <array>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 
