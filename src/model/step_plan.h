@@ -77,8 +77,7 @@ class StepPlan {
   const kernels::StepView& view() const { return view_; }
   const int32_t* ids() const { return ids_.data(); }
   const int32_t* positions() const { return positions_.data(); }
-  /// [T] in host memory.
-  const std::vector<int32_t>& host_positions() const { return positions_.host; }
+  /// In host memory, block tables included.
   const std::vector<kernels::SequenceView>& host_sequences() const { return sequences_.host; }
   const RingPlan& window() const { return window_; }
   const RingPlan& open() const { return open_; }

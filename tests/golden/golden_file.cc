@@ -1,6 +1,5 @@
 #include "tests/golden/golden_file.h"
 
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 

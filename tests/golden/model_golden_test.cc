@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -14,6 +15,7 @@ namespace {
 /// Largest deviation of a float32 engine from the float64 reference; a wrong model misses it
 /// by orders of magnitude. The vector variants only sum in another order, so it is theirs too.
 constexpr float kLogitTolerance = 2e-4F;
+constexpr int32_t kNumGreedy = 32;
 constexpr int32_t kChunkSizes[] = {0, 64, 7, 1};
 
 struct Case {
@@ -59,6 +61,30 @@ class ModelGolden : public testing::TestWithParam<Case> {
     }
   }
 
+  /// Greedy continuations of all prompts, from the logits of their last tokens.
+  std::vector<std::vector<int32_t>> decode_each(const std::vector<std::vector<float>>& last) {
+    std::vector<std::vector<int32_t>> tokens;
+    for (size_t i = 0; i < last.size(); ++i) {
+      const auto length = static_cast<int32_t>(golden_.prompts[i].ids.size());
+      tokens.push_back(harness_.decode(static_cast<int32_t>(i), length, last[i], kNumGreedy));
+    }
+    return tokens;
+  }
+
+  std::vector<std::vector<int32_t>> decode_together(std::vector<std::vector<float>> logits) {
+    std::vector<std::vector<int32_t>> tokens(logits.size());
+    for (int32_t step = 0; step < kNumGreedy; ++step) {
+      std::vector<Piece> pieces;
+      for (size_t i = 0; i < logits.size(); ++i) {
+        tokens[i].push_back(argmax(logits[i]));
+        const auto length = static_cast<int32_t>(golden_.prompts[i].ids.size());
+        pieces.push_back({static_cast<int32_t>(i), length + step, {tokens[i].back()}});
+      }
+      logits = harness_.step(pieces);
+    }
+    return tokens;
+  }
+
   std::string dir_;
   File golden_;
   ModelHarness harness_;
@@ -66,17 +92,22 @@ class ModelGolden : public testing::TestWithParam<Case> {
 
 TEST_P(ModelGolden, GivesRecordedLogitsAndTokensForEveryChunkSize) {
   for (const int32_t chunk : kChunkSizes) {
+    std::vector<std::vector<float>> last;
     for (size_t i = 0; i < golden_.prompts.size(); ++i) {
       const Prompt& prompt = golden_.prompts[i];
       SCOPED_TRACE(prompt.name + ", chunks of " + std::to_string(chunk));
-      const auto slot = static_cast<int32_t>(i);
-      const auto rows = harness_.run(slot, 0, prompt.ids, chunk);
+      const auto rows = harness_.run(static_cast<int32_t>(i), 0, prompt.ids, chunk);
       for (const Logits& logits : prompt.logits) {
         SCOPED_TRACE("position " + std::to_string(logits.position));
         expect_logits(logits, rows[static_cast<size_t>(logits.position)]);
       }
-      const auto length = static_cast<int32_t>(prompt.ids.size());
-      EXPECT_EQ(harness_.decode(slot, length, rows.back(), 32), prompt.greedy);
+      last.push_back(rows.back());
+    }
+    // Alone after whole prompts, together after the others.
+    const auto tokens = chunk == 0 ? decode_each(last) : decode_together(last);
+    for (size_t i = 0; i < golden_.prompts.size(); ++i) {
+      EXPECT_EQ(tokens[i], golden_.prompts[i].greedy)
+          << golden_.prompts[i].name << ", chunks of " << chunk;
     }
   }
 }
