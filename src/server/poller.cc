@@ -91,11 +91,13 @@ void Poller::release(Connection& connection, bool keep) {
 }
 
 void Poller::stop_accepting() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_accepting_ = true;
+  if (!thread_.joinable()) {
+    return;
   }
+  std::unique_lock lock(mutex_);
+  stop_accepting_ = true;
   wake();
+  stopped_.wait(lock, [this] { return accepting_stopped_; });
 }
 
 void Poller::shutdown_connections() {
@@ -186,6 +188,9 @@ void Poller::handle_wakeup() {
   }
   if (close_all) {
     close_listeners();
+    const std::lock_guard lock(mutex_);
+    accepting_stopped_ = true;
+    stopped_.notify_all();
   }
   for (const Returned& item : returned) {
     Entry& entry = entries_.at(item.id);
@@ -204,7 +209,8 @@ void Poller::handle_wakeup() {
 
 void Poller::accept_from(int listener_fd) {
   for (int i = 0; i < kAcceptsPerEvent; ++i) {
-    if (entries_.size() >= limits_.max_connections && !make_room()) {
+    const bool full = entries_.size() >= limits_.max_connections;
+    if (full && heads_.empty() && idle_.empty()) {
       pause_accepting();
       return;
     }
@@ -220,18 +226,16 @@ void Poller::accept_from(int listener_fd) {
       }
       return;
     }
+    if (full) {
+      make_room();
+    }
     add(std::move(socket), peer_address(address));
   }
 }
 
-// Closes the connection that has been silent for longest; false if all are at work.
-bool Poller::make_room() {
-  WaitList& list = idle_.empty() ? heads_ : idle_;
-  if (list.empty()) {
-    return false;
-  }
-  remove(list.front());
-  return true;
+// Closes the connection that has been silent for longest; there must be one.
+void Poller::make_room() {
+  remove(idle_.empty() ? heads_.front() : idle_.front());
 }
 
 void Poller::add(UniqueFd socket, PeerAddress peer) {

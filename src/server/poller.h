@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -53,7 +54,8 @@ class Poller {
 
   /// Gives a connection back: to wait for its next request, or to be closed.
   void release(Connection& connection, bool keep);
-  /// Closes the listeners and all idle connections; kept ones are closed on release.
+  /// Closes the listeners and all idle connections; kept ones are closed on release. Returns
+  /// when that is done.
   void stop_accepting();
   /// Ends the sockets of all connections, so that blocked reads and writes fail.
   void shutdown_connections();
@@ -86,7 +88,7 @@ class Poller {
   void remove(uint64_t id);
   void arm(const Entry& entry, uint32_t events);
   void expire(WaitList& list);
-  bool make_room();
+  void make_room();
   void pause_accepting();
   void resume_accepting();
   void close_listeners();
@@ -111,8 +113,10 @@ class Poller {
 
   // Guarded by mutex_.
   std::mutex mutex_;
+  std::condition_variable stopped_;
   std::vector<Returned> returned_;
   bool stop_accepting_ = false;
+  bool accepting_stopped_ = false;
   bool shutdown_connections_ = false;
   bool stop_ = false;
 

@@ -230,21 +230,18 @@ Layer layer_of_environment(const Environment& environment, const CLI::App& app,
   return layer;
 }
 
-bool is_flag(const CLI::Option& option) {
-  return option.get_expected_max() == 0;
-}
-
-// Adds what `layer` sets and no stronger source did, as arguments.
-void add_arguments(const Layer& layer, const std::string& source, const CLI::App& app,
+// Adds what `layer` sets and no stronger source did, as arguments. An empty value sets nothing.
+void add_arguments(const Layer& layer, const std::string& source,
                    std::map<std::string, std::string>& origins,
                    std::vector<std::string>& arguments) {
   for (const auto& [name, values] : layer) {
-    if (!origins.emplace(name, source).second) {
+    const bool empty = std::all_of(values.begin(), values.end(),
+                                   [](const std::string& value) { return value.empty(); });
+    if (empty || !origins.emplace(name, source).second) {
       continue;
     }
-    const bool flag = is_flag(*app.get_option("--" + name));
     for (const std::string& value : values) {
-      arguments.push_back(fmt::format("--{}={}", name, flag && value.empty() ? "true" : value));
+      arguments.push_back(fmt::format("--{}={}", name, value));
     }
   }
 }
@@ -292,28 +289,22 @@ std::optional<EarlyExit> read_key_file(const std::string& path, std::vector<std:
   return keys.empty() ? std::optional(usage_error("--api-key-file: holds no key")) : std::nullopt;
 }
 
+// CLI11 has split a JSON list already; its items still carry their quotes.
 std::vector<std::string> parsed_origins(const std::vector<std::string>& values) {
   std::vector<std::string> origins;
   for (const std::string& value : values) {
-    const auto list = nlohmann::json::parse(value, nullptr, false);
-    if (!list.is_array()) {
-      origins.push_back(value);
-      continue;
-    }
-    for (const auto& item : list) {
-      if (item.is_string()) {
-        origins.push_back(item.get<std::string>());
-      }
-    }
+    const auto quoted = nlohmann::json::parse(value, nullptr, false);
+    origins.push_back(quoted.is_string() ? quoted.get<std::string>() : value);
   }
   return origins;
 }
 
+// The last component that is a name, also of `dir/` and `.`.
 std::string directory_name(const std::string& path) {
   std::error_code error;
-  const auto full = std::filesystem::weakly_canonical(path, error);
-  const std::string name = full.filename().string();
-  return error || name.empty() ? "model" : name;
+  const auto full = std::filesystem::absolute(path, error).lexically_normal();
+  const auto named = full.has_filename() ? full : full.parent_path();
+  return named.has_filename() ? named.filename().string() : "model";
 }
 
 // The CPU counts as one device.
@@ -383,8 +374,8 @@ std::variant<ServerOptions, EarlyExit> parse_options(std::vector<std::string> ar
   for (const auto& [name, values] : layer_of_arguments(first)) {
     origins[name] = "command line";
   }
-  add_arguments(std::get<Layer>(file), "file", first, origins, arguments);
-  add_arguments(variables, "environment", first, origins, arguments);
+  add_arguments(std::get<Layer>(file), "file", origins, arguments);
+  add_arguments(variables, "environment", origins, arguments);
 
   Draft draft;
   CLI::App second("deepinfer-server");
