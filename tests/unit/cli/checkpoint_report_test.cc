@@ -103,9 +103,10 @@ TEST_F(CheckpointReportTest, ReportsAMissingTokenizer) {
 }
 
 TEST_F(CheckpointReportTest, ReportsTensorsOfAnotherShape) {
-  edit_json("config.json", [](auto& json) { json["text_config"]["vocab_size"] = 511; });
+  edit_json("config.json", [](auto& json) { json["text_config"]["q_lora_rank"] = 32; });
   EXPECT_THAT(inspect().problems,
-              Contains(HasSubstr("embed.weight: expected BF16 [511, 128], found BF16 [512, 128]")));
+              Contains(HasSubstr("layers.0.attn.wq_a.weight: expected F8_E4M3 [32, 128], found "
+                                 "F8_E4M3 [64, 128]")));
 }
 
 TEST_F(CheckpointReportTest, ReportsTensorsTheConfigAsksForInVain) {
