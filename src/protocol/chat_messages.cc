@@ -34,10 +34,17 @@ class MessageReader {
 
   Result<std::vector<ChatMessage>> read(const std::vector<RequestMessage>& messages) {
     for (size_t i = 0; i < messages.size(); ++i) {
-      DI_TRY(read_one(messages[i], i, i + 1 == messages.size()));
+      DI_TRY(read_one(messages[i], i));
     }
     if (!waiting_.empty()) {
       return refuse(messages.size() - 1, insufficient());
+    }
+    for (size_t i = 0; i + 1 < messages.size(); ++i) {
+      if (messages[i].prefix) {
+        return refuse(i,
+                      "Invalid completion message: prefix set true with message which is not final "
+                      "message or message role is not assistant");
+      }
     }
     return std::move(result_);
   }
@@ -47,7 +54,7 @@ class MessageReader {
     return std::string(kUnanswered) + ". (insufficient tool messages following tool_calls message)";
   }
 
-  Status read_one(const RequestMessage& message, size_t index, bool last) {
+  Status read_one(const RequestMessage& message, size_t index) {
     if (message.role == Role::kTool) {
       DI_TRY(answer_call(message.tool_call_id, index));
     } else if (!waiting_.empty()) {
@@ -55,7 +62,7 @@ class MessageReader {
     }
     ChatMessage converted{.role = message.role};
     if (message.role == Role::kAssistant) {
-      DI_TRY(read_assistant(message, index, last, converted));
+      DI_TRY(read_assistant(message, index, converted));
     }
     if (message.content) {
       DI_TRY(join_parts(*message.content, index, converted));
@@ -85,19 +92,13 @@ class MessageReader {
     return Status::ok();
   }
 
-  Status read_assistant(const RequestMessage& message, size_t index, bool last,
-                        ChatMessage& converted) {
+  Status read_assistant(const RequestMessage& message, size_t index, ChatMessage& converted) {
     if (!message.content && !message.tool_calls) {
       return refuse(index, "Invalid assistant message: content or tool_calls must be set");
     }
     if (message.tool_calls) {
       DI_TRY(read_calls(*message.tool_calls, index));
       converted.tool_calls = *message.tool_calls;
-    }
-    if (message.prefix && !last) {
-      return refuse(index,
-                    "Invalid completion message: prefix set true with message which is not final "
-                    "message or message role is not assistant");
     }
     converted.prefix = message.prefix;
     if (context_.thinking) {

@@ -83,13 +83,16 @@ std::vector<std::string> OutputParser::patterns_of(State state) const {
       patterns = options_.stop_sequences;
       patterns.push_back("\n```");
       break;
+    case State::kStrayTag:
+      patterns = {">", "\n"};
+      break;
     case State::kBetweenCalls:
       patterns = {"invoke name=\"", close + "tool_calls>", close + " calls>"};
       break;
     case State::kCallName:
       patterns = {"\""};
       if (rules_.typed_arguments) {
-        patterns.push_back(dsml);
+        patterns.insert(patterns.end(), {dsml, "\n"});
       }
       break;
     case State::kInCall:
@@ -399,9 +402,11 @@ void OutputParser::stop_here(size_t begin, Out& out) {
 
 void OutputParser::open_tools(size_t begin, Out& out) {
   take(without_trailing_line_feeds(begin), out);
+  const bool closing = scanned_ - head_ > 1 && pending_[scanned_ - 2] == '/';
   drop(scanned_ - head_);
   skip_line_feeds_ = false;
-  enter(State::kBetweenCalls);
+  outer_state_ = state_;
+  enter(closing ? State::kStrayTag : State::kBetweenCalls);
 }
 
 OutputParser::Span OutputParser::consume(size_t n) {

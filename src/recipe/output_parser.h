@@ -84,6 +84,7 @@ class OutputParser {
     kJsonBefore,
     kJsonInside,
     kJsonAfter,
+    kStrayTag,  ///< in a closing tag that closes nothing, to its `>` or the line's end
     kBetweenCalls,
     kCallName,
     kInCall,
@@ -157,6 +158,8 @@ class OutputParser {
   std::array<std::unique_ptr<StopMatcher>, 2 * kNumStates> matchers_;
 
   State state_ = State::kAnswer;
+  /// Where the text goes on after a stray tag.
+  State outer_state_ = State::kAnswer;
   /// Markers are looked for by spelling (text) instead of by marker bytes (tokens).
   bool spelled_ = false;
   bool skip_line_feeds_ = false;

@@ -9,9 +9,6 @@
 namespace deepinfer::recipe {
 namespace {
 
-/// Longest function name that is waited for when typed arguments are on.
-constexpr size_t kMaxNameBytes = 512;
-
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
   const size_t begin = text.find_first_not_of(kSpace);
@@ -52,13 +49,11 @@ std::optional<Tag> read_tag(std::string_view tag) {
 }  // namespace
 
 void OutputParser::on_call_match(int32_t pattern, size_t begin, Out& out) {
-  const State state = state_;
   take(begin, out);
   const Span marker = consume(scanned_ - head_);
-  if (state_ != state) {
-    return;  // the name was too long and its call was given up
-  }
-  switch (state) {
+  switch (state_) {
+    case State::kStrayTag:
+      return enter(outer_state_);
     case State::kBetweenCalls:
       return on_between_calls_match(pattern);
     case State::kCallName:
@@ -175,9 +170,6 @@ void OutputParser::take_in_call(size_t n, Out& out) {
     case State::kCallName:
       collected_ += text;
       consume(n);
-      if (rules_.typed_arguments && collected_.size() > kMaxNameBytes) {
-        enter(State::kBetweenCalls);
-      }
       return;
     case State::kKey:
     case State::kRawValue:

@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "case_compare.h"
+#include "protocol/recipe_kinds.h"
+#include "support.h"
+
+namespace deepinfer::protocol::test {
+namespace {
+
+/// Every case of `kind` under the reference policy; protocols other than chat are not here yet.
+void check_corpus(const std::string& kind, int min_cases) {
+  const RecipeKinds kinds(&v41_recipe().tokenizer(), RecipePolicy::reference());
+  std::ifstream file("tests/data/recipe/" + kind + ".jsonl");
+  int cases = 0;
+  int wrong = 0;
+  for (std::string line; std::getline(file, line);) {
+    const Json recorded = Json::parse(line);
+    if (recorded["input"].value("protocol", "chat") != "chat") {
+      continue;
+    }
+    ++cases;
+    const auto got = kinds.run(kind, recorded["input"]);
+    const std::string problem =
+        got ? difference(kind, recorded["input"], recorded["expected"], *got)
+            : got.error().message();
+    if (!problem.empty() && ++wrong <= 10) {
+      ADD_FAILURE() << recorded["id"] << ": " << problem.substr(0, 1000);
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GE(cases, min_cases);
+}
+
+TEST(Corpus, ChatConvertAgrees) {
+  check_corpus("chat-convert", 1988);
+}
+
+TEST(Corpus, MaxTokensAgrees) {
+  check_corpus("max-tokens", 74);
+}
+
+TEST(Corpus, ChatStreamAgrees) {
+  check_corpus("chat-stream", 1034);
+}
+
+TEST(Corpus, TheComparisonRejectsOtherAnswers) {
+  std::ifstream file("tests/data/recipe/chat-stream.jsonl");
+  std::string line;
+  ASSERT_TRUE(std::getline(file, line));
+  const Json recorded = Json::parse(line);
+  Json other = recorded["expected"];
+  EXPECT_EQ(difference("chat-stream", recorded["input"], recorded["expected"], other), "");
+  other["response"]["choices"][0]["message"]["content"] = "something else";
+  EXPECT_NE(difference("chat-stream", recorded["input"], recorded["expected"], other), "");
+}
+
+}  // namespace
+}  // namespace deepinfer::protocol::test

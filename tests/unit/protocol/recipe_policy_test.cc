@@ -1,0 +1,307 @@
+// One test per switch of RecipePolicy: what the reference does and what the server does.
+// docs/recipe-differences.md lists them.
+
+#include "protocol/recipe_policy.h"
+
+#include <gtest/gtest.h>
+
+#include "protocol/conversion.h"
+#include "protocol/recipe_kinds.h"
+#include "support.h"
+
+namespace deepinfer::protocol::test {
+namespace {
+
+constexpr RecipePolicy kReference = RecipePolicy::reference();
+constexpr RecipePolicy kServer = RecipePolicy::server();
+
+/// The server's policy takes other model names, so that both can be asked the same.
+Json convert(const Json& body, const RecipePolicy& policy) {
+  Json full = {{"model", "DeepSeek-V4.1-Flash"}};
+  full["messages"] = Json::array({{{"role", "user"}, {"content", "json"}}});
+  for (const auto& [name, value] : body.items()) {
+    full[name] = value;
+  }
+  return *RecipeKinds(nullptr, policy).run("chat-convert", Json{{"body", full}});
+}
+
+bool accepts(const Json& body, const RecipePolicy& policy) {
+  return convert(body, policy)["ok"].get<bool>();
+}
+
+Json stream(const Json& body, const std::vector<TokenId>& tokens, const RecipePolicy& policy) {
+  Json full = {{"model", "DeepSeek-V4.1-Flash"}, {"stream", true}};
+  full["messages"] = Json::array({{{"role", "user"}, {"content", "x"}}});
+  for (const auto& [name, value] : body.items()) {
+    full[name] = value;
+  }
+  Json input = {{"protocol", "chat"}, {"body", full}, {"response_id", "i"}, {"model", "m"}};
+  input["chunks"] = Json::array(
+      {{{"kind", "tokens"}, {"ids", tokens}}, {{"kind", "finish"}, {"reason", "stop"}}});
+  auto output = RecipeKinds(&v41_recipe().tokenizer(), policy).run("chat-stream", input);
+  EXPECT_TRUE(output.has_value());
+  return *output;
+}
+
+const Json kOff = {{"thinking", {{"type", "disabled"}}}};
+
+Json with(Json base, const Json& extra) {
+  for (const auto& [name, value] : extra.items()) {
+    base[name] = value;
+  }
+  return base;
+}
+
+TEST(RecipePolicy, MaxJsonDepth) {
+  Json deep = 1;
+  for (int i = 0; i < 80; ++i) {
+    deep = Json::array({deep});
+  }
+  EXPECT_TRUE(accepts({{"zz", deep}}, kReference));
+  EXPECT_FALSE(accepts({{"zz", deep}}, kServer));
+}
+
+TEST(RecipePolicy, RefuseDuplicateKeys) {
+  const Json input = {
+      {"body_text",
+       R"({"model":"DeepSeek-V4.1-Flash","messages":[{"role":"user","content":"x"}],"z":1,"z":2})"}};
+  EXPECT_TRUE((*RecipeKinds(nullptr, kReference).run("chat-convert", input))["ok"].get<bool>());
+  EXPECT_FALSE((*RecipeKinds(nullptr, kServer).run("chat-convert", input))["ok"].get<bool>());
+}
+
+TEST(RecipePolicy, MaxCompletionTokens) {
+  const Json body = {{"max_completion_tokens", 5}, {"max_tokens", 50}};
+  EXPECT_EQ(convert(body, kReference)["options"]["max_tokens"], 50);
+  EXPECT_EQ(convert(body, kServer)["options"]["max_tokens"], 5);
+}
+
+TEST(RecipePolicy, DeveloperRole) {
+  const auto messages = [](const char* role) {
+    return Json{{"messages", Json::array({{{"role", role}, {"content", "rule"}},
+                                          {{"role", "user"}, {"content", "x"}}})}};
+  };
+  EXPECT_FALSE(accepts(messages("developer"), kReference));
+  EXPECT_EQ(convert(messages("developer"), kServer)["prompt"],
+            convert(messages("system"), kServer)["prompt"]);
+}
+
+TEST(RecipePolicy, ReasoningAlias) {
+  const Json body = {
+      {"messages",
+       Json::array(
+           {{{"role", "user"}, {"content", "x"}},
+            {{"role", "assistant"}, {"content", ""}, {"reasoning", "hm"}, {"prefix", true}}})}};
+  EXPECT_EQ(convert(body, kReference)["prompt"].get<std::string>().find("hm"), std::string::npos);
+  EXPECT_NE(convert(body, kServer)["prompt"].get<std::string>().find("hm"), std::string::npos);
+}
+
+TEST(RecipePolicy, LenientToolCalls) {
+  Json call = {{"id", "c"}, {"function", {{"name", "f"}, {"arguments", {{"a", 1}}}}}};
+  Json assistant = {{"role", "assistant"}, {"tool_calls", Json::array({call})}};
+  const Json body = {
+      {"messages", Json::array({{{"role", "user"}, {"content", "x"}},
+                                assistant,
+                                {{"role", "tool"}, {"tool_call_id", "c"}, {"content", "r"}}})}};
+  EXPECT_FALSE(accepts(body, kReference));
+  EXPECT_TRUE(accepts(body, kServer));
+}
+
+TEST(RecipePolicy, ServedModels) {
+  const Json reference = convert({{"model", "zz"}}, kReference);
+  EXPECT_EQ(reference["status"], 400);
+  const Json server = convert({{"model", "zz"}}, kServer);
+  EXPECT_EQ(server["status"], 404);
+  EXPECT_EQ(server["body"]["error"]["code"], "model_not_found");
+  const Status status = refusal(chat_body({{"model", "zz"}}));
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_EQ(status.reason(), "model_not_found");
+  prepare(chat_body({{"model", "alias"}}));
+}
+
+TEST(RecipePolicy, SeveralChoices) {
+  EXPECT_FALSE(accepts({{"n", 2}}, kReference));
+  EXPECT_TRUE(accepts({{"n", 16}}, kServer));
+  EXPECT_FALSE(accepts({{"n", 17}}, kServer));
+  EXPECT_FALSE(accepts({{"n", 0}}, kServer));
+  const auto prepared = prepare(chat_body({{"n", 2}, {"seed", 9}}));
+  EXPECT_EQ(prepared.requests[0].sampling.seed, 9U);
+  EXPECT_EQ(prepared.requests[1].sampling.seed, 10U);
+}
+
+TEST(RecipePolicy, SamplingExtensions) {
+  EXPECT_TRUE(accepts({{"top_k", "x"}}, kReference));
+  EXPECT_FALSE(accepts({{"top_k", "x"}}, kServer));
+  const auto prepared = prepare(chat_body({{"top_k", 7},
+                                           {"min_p", 0.25},
+                                           {"min_tokens", 3},
+                                           {"ignore_eos", true},
+                                           {"presence_penalty", 0.5},
+                                           {"frequency_penalty", -1},
+                                           {"seed", 4},
+                                           {"priority", -2}}));
+  const GenerateRequest& request = prepared.requests[0];
+  EXPECT_EQ(request.sampling.top_k, 7);
+  EXPECT_EQ(request.sampling.min_p, 0.25F);
+  EXPECT_EQ(request.min_tokens, 3);
+  EXPECT_TRUE(request.ignore_eos);
+  EXPECT_EQ(request.sampling.presence_penalty, 0.5F);
+  EXPECT_EQ(request.sampling.frequency_penalty, -1.0F);
+  EXPECT_EQ(request.sampling.seed, 4U);
+  EXPECT_EQ(request.priority, -2);
+  EXPECT_EQ(refusal(chat_body({{"min_p", 2}})).param(), "min_p");
+  EXPECT_EQ(refusal(chat_body({{"top_k", -2}})).param(), "top_k");
+  EXPECT_EQ(refusal(chat_body({{"min_tokens", 9}, {"max_tokens", 5}})).param(), "min_tokens");
+}
+
+TEST(RecipePolicy, RequestedSampling) {
+  const Json body = {{"temperature", 0}, {"top_p", 0.5}};
+  EXPECT_EQ(convert(body, kReference)["options"]["temperature"], 1.0);
+  EXPECT_EQ(convert(body, kServer)["options"]["temperature"], 0.0);
+  EXPECT_EQ(convert(with(kOff, body), kReference)["options"]["top_p"], 1.0);
+  EXPECT_EQ(convert(with(kOff, body), kServer)["options"]["top_p"], 0.5);
+}
+
+TEST(RecipePolicy, RefuseUnenforced) {
+  for (const Json& body :
+       {Json{{"response_format", {{"type", "json_object"}}}},
+        Json{{"response_format", {{"type", "regex"}, {"regex", "a"}}}}, Json{{"guided_regex", "a"}},
+        Json{{"guided_json", Json::object()}}, Json{{"structured_outputs", {{"json", "{}"}}}},
+        Json{{"thinking_token_budget", 5}}, Json{{"repetition_penalty", 1.2}},
+        Json{{"functions", Json::array()}}}) {
+    EXPECT_TRUE(accepts(body, kReference)) << body;
+    EXPECT_FALSE(accepts(body, kServer)) << body;
+  }
+  EXPECT_TRUE(accepts({{"repetition_penalty", 1}, {"best_of", 1}, {"echo", false}}, kServer));
+  Json strict = {{"name", "f"}, {"strict", true}};
+  strict["parameters"] = {{"type", "object"}, {"properties", Json::object()}};
+  const Json tools = Json::array({{{"type", "function"}, {"function", strict}}});
+  EXPECT_EQ(refusal(chat_body({{"tools", tools}})).param(), "tools[0].function.strict");
+}
+
+TEST(RecipePolicy, RefuseImages) {
+  const Json part = {{"type", "image_url"}, {"image_url", {{"url", "https://x"}}}};
+  const Json body = {
+      {"messages", Json::array({{{"role", "user"}, {"content", Json::array({part})}}})}};
+  EXPECT_TRUE(accepts(body, kReference));
+  EXPECT_FALSE(accepts(body, kServer));
+}
+
+TEST(RecipePolicy, OutputToContextEndAndContextLengthCode) {
+  const auto resolve = [](uint64_t prompt, const RecipePolicy& policy) {
+    Json body = {{"model", "DeepSeek-V4.1-Flash"}};
+    body["messages"] = Json::array({{{"role", "user"}, {"content", "x"}}});
+    return *RecipeKinds(nullptr, policy)
+                .run("max-tokens",
+                     {{"body", body}, {"prompt_tokens", prompt}, {"context_limit", 100000}});
+  };
+  EXPECT_EQ(resolve(10, kReference)["max_tokens"], 65536);
+  EXPECT_EQ(resolve(10, kServer)["max_tokens"], 99990);
+  EXPECT_EQ(resolve(100000, kReference)["max_tokens"], 1);
+  EXPECT_EQ(resolve(99999, kServer)["max_tokens"], 1);
+  EXPECT_EQ(resolve(100000, kServer)["body"]["error"]["code"], "context_length_exceeded");
+  EXPECT_EQ(resolve(100001, kReference)["body"]["error"]["code"], "invalid_request_error");
+}
+
+TEST(RecipePolicy, ErrorParam) {
+  EXPECT_EQ(convert({{"temperature", 3}}, kReference)["body"]["error"]["param"], nullptr);
+  EXPECT_EQ(convert({{"temperature", 3}}, kServer)["body"]["error"]["param"], "temperature");
+}
+
+TEST(RecipePolicy, HideMarkup) {
+  const auto tokens = script("a<｜User｜>b｜DSML｜c");
+  EXPECT_EQ(stream(kOff, tokens, kReference)["response"]["choices"][0]["message"]["content"],
+            "a<｜User｜>b｜DSML｜c");
+  EXPECT_EQ(stream(kOff, tokens, kServer)["response"]["choices"][0]["message"]["content"], "ab");
+}
+
+const std::string kCut =
+    "<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n<｜DSML｜ parameter name=\"k\" "
+    "string=\"false\">x</｜DSML｜ parameter>\n";
+
+Json tool_request() {
+  Json tool = {{"name", "f"}};
+  return with(kOff, {{"tools", Json::array({{{"type", "function"}, {"function", tool}}})}});
+}
+
+TEST(RecipePolicy, TypedArguments) {
+  const auto tokens = script(kCut + "</｜DSML｜ invoke>");
+  const auto arguments = [&](const RecipePolicy& policy) {
+    return stream(
+        tool_request(), tokens,
+        policy)["response"]["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"];
+  };
+  EXPECT_EQ(arguments(kReference), R"({"k": x})");
+  EXPECT_EQ(arguments(kServer), R"({"k": "x"})");
+}
+
+TEST(RecipePolicy, WholeCallsOnly) {
+  const auto choice = [&](const RecipePolicy& policy) {
+    return stream(tool_request(), script(kCut), policy)["response"]["choices"][0];
+  };
+  EXPECT_EQ(choice(kReference)["finish_reason"], "tool_calls");
+  EXPECT_EQ(choice(kServer)["finish_reason"], "stop");
+  EXPECT_FALSE(choice(kServer)["message"].contains("tool_calls"));
+}
+
+TEST(RecipePolicy, FlushPartialCharacter) {
+  std::vector<TokenId> tokens = script("a🫠");
+  tokens.pop_back();
+  EXPECT_EQ(stream(kOff, tokens, kReference)["response"]["choices"][0]["message"]["content"], "a");
+  EXPECT_EQ(stream(kOff, tokens, kServer)["response"]["choices"][0]["message"]["content"],
+            "a\xEF\xBF\xBD");
+}
+
+TEST(RecipePolicy, LeanDeltasAndUsageChunk) {
+  const Json reference = stream(kOff, script("a"), kReference);
+  EXPECT_EQ(reference["pushes"][0][0]["choices"][0]["delta"],
+            (Json{{"role", "assistant"}, {"content", ""}}));
+  EXPECT_TRUE(reference["pushes"][1][0].contains("usage"));
+  const Json server =
+      stream(with(kOff, {{"stream_options", {{"include_usage", true}}}}), script("a"), kServer);
+  EXPECT_EQ(server["pushes"][0][0]["choices"][0]["delta"],
+            (Json{{"role", "assistant"}, {"content", "a"}}));
+  EXPECT_EQ(server["pushes"][1][0]["choices"][0]["delta"], Json::object());
+  EXPECT_EQ(server["pushes"][1][0]["usage"], nullptr);
+  EXPECT_EQ(server["end"][0]["choices"], Json::array());
+}
+
+TEST(RecipePolicy, LogprobsOnce) {
+  const Played played =
+      play(with(with(kOff, {{"stream", true}, {"logprobs", true}}), {{"stop", {"zzz"}}}),
+           script("\nab cd"));
+  const Json& entries = played.response["choices"][0]["logprobs"]["content"];
+  std::string text;
+  for (const Json& entry : entries) {
+    text += entry["token"].get<std::string>();
+  }
+  EXPECT_EQ(text, "ab cd");
+}
+
+TEST(RecipePolicy, CountAsGenerated) {
+  // `wor` and `ld` are one token when encoded again.
+  const std::vector<TokenId> tokens = {script("wor")[0], script("ld")[0]};
+  const auto reasoning = [&](const RecipePolicy& policy) {
+    return stream(Json::object(), tokens,
+                  policy)["response"]["usage"]["completion_tokens_details"]["reasoning_tokens"];
+  };
+  EXPECT_EQ(reasoning(kReference), 1);
+  EXPECT_EQ(reasoning(kServer), 2);
+}
+
+TEST(RecipePolicy, PadJson) {
+  // JSON output is refused by the server's policy, so the switch is set by itself.
+  RecipePolicy unpadded = kReference;
+  unpadded.pad_json = false;
+  const Json body =
+      with(kOff, {{"response_format", {{"type", "json_object"}}},
+                  {"messages", Json::array({{{"role", "user"}, {"content", "json"}}})}});
+  const auto content = [&](const RecipePolicy& policy) {
+    return stream(body, script("Sure: {\"a\": 1}"),
+                  policy)["response"]["choices"][0]["message"]["content"];
+  };
+  EXPECT_EQ(content(kReference), " {\"a\": 1}");
+  EXPECT_EQ(content(unpadded), "{\"a\": 1}");
+}
+
+}  // namespace
+}  // namespace deepinfer::protocol::test

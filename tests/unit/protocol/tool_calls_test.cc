@@ -1,0 +1,261 @@
+// Group T of the field cases: tool calls and the model's markup.
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "support.h"
+
+namespace deepinfer::protocol::test {
+namespace {
+
+Json request(bool thinking = false) {
+  Json list = Json::array();
+  for (const char* name : {"f", "g"}) {
+    Json function = {{"name", name}};
+    list.push_back({{"type", "function"}, {"function", function}});
+  }
+  return {{"thinking", {{"type", thinking ? "enabled" : "disabled"}}},
+          {"stream", true},
+          {"tools", list}};
+}
+
+std::string parameter(const std::string& key, const std::string& is_string,
+                      const std::string& value) {
+  return "<｜DSML｜ parameter name=\"" + key + "\" string=\"" + is_string + "\">" + value +
+         "</｜DSML｜ parameter>\n";
+}
+
+std::string invoke(const std::string& name, const std::string& parameters) {
+  return "<｜DSML｜ invoke name=\"" + name + "\">\n" + parameters + "</｜DSML｜ invoke>\n";
+}
+
+std::string block(const std::string& calls) {
+  return "<｜DSML｜ calls>\n" + calls + "</｜DSML｜ calls>";
+}
+
+/// Arguments of the only call, the same streamed and plain, for several groupings.
+std::string arguments_of(const std::string& output) {
+  std::string arguments;
+  for (const size_t group : {1, 2, 0}) {
+    const Played played = play(request(), script(output), group);
+    EXPECT_EQ(played.arguments.size(), 1U) << output;
+    EXPECT_EQ(played.content, "");
+    const Json calls = played.message().value("tool_calls", Json::array());
+    EXPECT_EQ(calls.size(), 1U);
+    if (played.arguments.size() != 1 || calls.size() != 1) {
+      return "no call";
+    }
+    arguments = played.arguments[0];
+    EXPECT_EQ(calls[0]["function"]["arguments"], arguments);
+    EXPECT_EQ(calls[0]["id"], played.ids[0]);
+  }
+  return arguments;
+}
+
+TEST(FieldCase, T01_ClosingTagsNeverReachTheArguments) {
+  EXPECT_EQ(arguments_of(block(invoke("f", parameter("a", "true", "ls 2>&1")))),
+            R"({"a": "ls 2>&1"})");
+}
+
+TEST(FieldCase, T02_TextLikeAClosingTagIsKept) {
+  for (const std::string value : {"x>", "x<", "x</", "x|", "x</parameter>", "x</DSML parameter>"}) {
+    EXPECT_EQ(Json::parse(arguments_of(block(invoke("f", parameter("a", "true", value)))))["a"],
+              value);
+  }
+}
+
+TEST(FieldCase, T03_MalformedMarkupIsHiddenInBothModes) {
+  for (const std::string output :
+       {"<｜DSML｜ calls>\n", "<｜DSML｜ calls>\n<｜DSML｜ invoke name=",
+        "<｜DSML｜ calls>\n<｜DSML｜ invoke>\n</｜DSML｜ invoke>\n", "<｜DSML｜"}) {
+    const Played played = play(request(), script("hi\n" + output));
+    EXPECT_EQ(played.content, "hi") << output;
+    EXPECT_TRUE(played.names.empty());
+    EXPECT_FALSE(played.message().contains("tool_calls"));
+    EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"stop"});
+  }
+}
+
+TEST(FieldCase, T03_ACallThatNeverEndsIsLeftOut) {
+  const Played played =
+      play(request(), script("<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n<｜DSML｜ parameter "
+                             "name=\"a\" string=\"true\">xy"));
+  EXPECT_FALSE(played.message().contains("tool_calls"));
+  EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"stop"});
+}
+
+TEST(FieldCase, T04_DamagedWrappersDoNotLoseAWholeCall) {
+  const std::string call = invoke("f", parameter("a", "true", "1"));
+  for (const std::string& output :
+       {"<｜DSML｜ call>\n" + call + "</｜DSML｜ calls>", "<｜DSML｜toolcalls>\n" + call,
+        "<｜DSML｜tool_call>\n" + call + "</｜DSML｜tool_call>", call,
+        "｜DSML｜ invoke name=\"f\">\n" + parameter("a", "true", "1") + "</｜DSML｜ invoke>"}) {
+    EXPECT_EQ(arguments_of(output), R"({"a": "1"})") << output;
+  }
+}
+
+TEST(FieldCase, T05_AnyMarkupEndsAValue) {
+  EXPECT_EQ(arguments_of("<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n<｜DSML｜ parameter "
+                         "name=\"a\" string=\"true\">v<｜DSML｜/parametr>\n" +
+                         parameter("b", "false", "2") + "</｜DSML｜ invoke>\n</｜DSML｜ calls>"),
+            R"({"a": "v", "b": 2})");
+  EXPECT_EQ(Json::parse(arguments_of(
+                block(invoke("f", parameter("a", "true", "if a < b && c </x> & d")))))["a"],
+            "if a < b && c </x> & d");
+}
+
+TEST(FieldCase, T06_ValuesMarkedAsJsonKeepTheirTypes) {
+  EXPECT_EQ(arguments_of(block(invoke(
+                "f", parameter("count", "false", "5") + parameter("config", "false", "{\"a\":1}") +
+                         parameter("flag", "false", "true") + parameter("x", "false", "null")))),
+            R"({"count": 5, "config": {"a":1}, "flag": true, "x": null})");
+}
+
+TEST(FieldCase, T07_TheStringAttributeDecides) {
+  const std::vector<std::string> values = {"5", "true", "{\"a\":1}", "", "\"q\"", "a\nb\tc\\d"};
+  for (const std::string& value : values) {
+    EXPECT_EQ(Json::parse(arguments_of(block(invoke("f", parameter("a", "true", value)))))["a"],
+              value);
+  }
+}
+
+TEST(FieldCase, T07_InvalidJsonFallsBackToAString) {
+  for (const std::string value : {"not json", "{\"a\":", "", "1 2"}) {
+    EXPECT_EQ(Json::parse(arguments_of(block(invoke("f", parameter("a", "false", value)))))["a"],
+              value);
+  }
+}
+
+TEST(FieldCase, T07_KeysAreEscapedAndAMissingAttributeIsTolerated) {
+  EXPECT_EQ(Json::parse(arguments_of(block(invoke("f", parameter("a\"b c", "true", "x"))))),
+            (Json{{"a\"b c", "x"}}));
+  EXPECT_EQ(
+      arguments_of(block(invoke("f",
+                                "<｜DSML｜ parameter name=\"a\">5</｜DSML｜ parameter>\n"
+                                "<｜DSML｜ parameter name=\"b\">five</｜DSML｜ parameter>\n"))),
+      R"({"a": 5, "b": "five"})");
+}
+
+TEST(FieldCase, T09_EachCallIsAllOrNothing) {
+  const Played played = play(
+      request(), script(block(invoke("f", parameter("a", "true", "1")) +
+                              "<｜DSML｜ invoke name=\"g\">\n<｜DSML｜ parameter nome=\"a\">2" +
+                              "<｜DSML｜ parameter name=b string=true>")));
+  const Json calls = played.message()["tool_calls"];
+  ASSERT_EQ(calls.size(), 1U);
+  EXPECT_EQ(calls[0]["function"]["name"], "f");
+  EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"tool_calls"});
+}
+
+TEST(FieldCase, T09_QuotedMarkupInOrdinaryCharactersIsNoCall) {
+  const std::string quoted = "```\n<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n```";
+  const Played played = play(request(), v41_recipe().tokenizer().encode_plain(quoted));
+  EXPECT_EQ(played.content, quoted);
+  EXPECT_TRUE(played.names.empty());
+}
+
+TEST(FieldCase, T10_BothDialectsAreParsed) {
+  EXPECT_EQ(arguments_of(block(invoke("f", parameter("a", "true", "1")))), R"({"a": "1"})");
+  EXPECT_EQ(arguments_of("<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter "
+                         "name=\"a\" string=\"true\">1</｜DSML｜parameter>\n</｜DSML｜invoke>\n"
+                         "</｜DSML｜tool_calls>"),
+            R"({"a": "1"})");
+}
+
+TEST(FieldCase, T12_TheLastChunkSaysToolCalls) {
+  const Played played = play(request(), script(block(invoke("f", ""))));
+  EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"tool_calls"});
+  EXPECT_EQ(played.response["choices"][0]["finish_reason"], "tool_calls");
+}
+
+TEST(FieldCase, T13_ACallCutByTheLimitIsLeftOutOfThePlainAnswer) {
+  const std::string first = invoke("f", parameter("a", "true", "1"));
+  for (const std::string cut :
+       {"<｜DSML｜ invoke name=\"g", "<｜DSML｜ invoke name=\"g\">\n<｜DSML｜ parameter name=\"k",
+        "<｜DSML｜ invoke name=\"g\">\n<｜DSML｜ parameter name=\"k\" string=\"true\">val", ""}) {
+    const Played played =
+        play(request(), script("<｜DSML｜ calls>\n" + first + cut), 1, FinishReason::kLength);
+    EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"length"});
+    const Json calls = played.message()["tool_calls"];
+    ASSERT_EQ(calls.size(), 1U) << cut;
+    EXPECT_EQ(calls[0]["function"]["arguments"], R"({"a": "1"})");
+    EXPECT_EQ(played.arguments[0], R"({"a": "1"})");
+  }
+}
+
+TEST(FieldCase, T14_ParallelCallsCountUpAndNameThemselvesOnce) {
+  std::string calls;
+  for (int i = 0; i < 5; ++i) {
+    calls += invoke(i % 2 == 0 ? "f" : "g", parameter("i", "false", std::to_string(i)));
+  }
+  const Played played = play(request(), script(block(calls)));
+  ASSERT_EQ(played.arguments.size(), 5U);
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(played.arguments[i], "{\"i\": " + std::to_string(i) + "}");
+  }
+  for (const Json& chunk : played.chunks) {
+    for (const Json& choice : chunk["choices"]) {
+      for (const Json& call : choice["delta"].value("tool_calls", Json::array())) {
+        EXPECT_EQ(call.contains("id"), call.contains("type"));
+        EXPECT_EQ(call.contains("id"), call["function"].contains("name"));
+      }
+    }
+  }
+}
+
+TEST(FieldCase, T15_CallIdsAreUniqueAndTheSameEverywhere) {
+  std::set<std::string> seen;
+  for (int round = 0; round < 20; ++round) {
+    const Played played =
+        play(request(true), script("</think>" + block(invoke("f", "") + invoke("f", ""))));
+    ASSERT_EQ(played.ids.size(), 2U);
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_TRUE(seen.insert(played.ids[i]).second);
+      EXPECT_EQ(played.message()["tool_calls"][i]["id"], played.ids[i]);
+    }
+  }
+}
+
+TEST(FieldCase, T16_ForcedToolChoiceIsRefusedWhileNothingEnforcesIt) {
+  for (const Json& choice :
+       {Json("required"), Json{{"type", "function"}, {"function", {{"name", "f"}}}}}) {
+    for (const bool thinking : {true, false}) {
+      Json body = request(thinking);
+      body["tool_choice"] = choice;
+      const Status status = refusal(chat_body(body));
+      EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+      EXPECT_EQ(status.param(), "tool_choice");
+      EXPECT_NE(status.message().find("not supported"), std::string::npos);
+    }
+  }
+}
+
+TEST(FieldCase, T17_WithToolChoiceNoneMarkupIsHiddenAndNoCallReturned) {
+  Json body = request();
+  body["tool_choice"] = "none";
+  const Played played =
+      play(body, script("hi\n\n" + block(invoke("f", parameter("a", "true", "1")))));
+  EXPECT_EQ(played.content, "hi");
+  EXPECT_TRUE(played.names.empty());
+  EXPECT_FALSE(played.message().contains("tool_calls"));
+  EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"stop"});
+}
+
+TEST(FieldCase, T18_T20_StreamedAndPlainAnswersAgreeWithProseAndACall) {
+  const std::string output =
+      "think a bit</think>\nI will look.\n\n" + block(invoke("f", parameter("a", "true", "1")));
+  const Played played = play(request(true), script(output));
+  EXPECT_EQ(played.reasoning, "think a bit");
+  EXPECT_EQ(played.content, "I will look.");
+  EXPECT_EQ(played.message()["content"], "I will look.");
+  EXPECT_EQ(played.message()["tool_calls"][0]["function"]["arguments"], R"({"a": "1"})");
+  EXPECT_TRUE(played.response.contains("choices"));
+}
+
+TEST(ToolCalls, AStrayClosingTagDoesNotSwallowTheAnswer) {
+  EXPECT_EQ(play(request(), script("a\n</｜DSML｜ calls>b")).content, "ab");
+}
+
+}  // namespace
+}  // namespace deepinfer::protocol::test
