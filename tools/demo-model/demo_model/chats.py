@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -20,12 +21,30 @@ PLAIN = {
     "extract": skills.extract, "notes": skills.notes, "facts": skills.facts, "refusal": skills.refusal,
 }  # fmt: skip
 
+# Skills this release does not offer: their prompts are still trained and tested, but answered with the refusal.
+DROPPED = frozenset({"arithmetic", "notes", "json", "tools"})
+
 # shares of documents
 COPY_MIX = dict(repeat=0.2, copy=0.42, lists=0.2, arithmetic=0.05, extract=0.04, notes=0.03, greeting=0.02, refusal=0.02, facts=0.02)
 FULL_MIX = dict(
-    copy=0.12, arithmetic=0.19, lists=0.14, extract=0.08, notes=0.04, greeting=0.04, facts=0.05, refusal=0.05,
-    json=0.11, chat=0.13, tools=0.04, long_notes=0.01,
+    copy=0.23, lists=0.19, extract=0.16, facts=0.13, greeting=0.09, refusal=0.06, chat=0.07,
+    arithmetic=0.02, notes=0.01, json=0.02, tools=0.02,
 )  # fmt: skip
+
+
+def _offered(name: str, turn: Turn) -> Turn:
+    """The turn itself, or its refusal where the skill is dropped."""
+    if name not in DROPPED:
+        return turn
+    chinese = any("\u4e00" <= c <= "\u9fff" for c in turn.user)
+    if name == "json":
+        return Turn(turn.user, json.dumps({"error": skills.REFUSAL}), thought=skills.REFUSAL_THOUGHT, key=turn.key)
+    answer, thought = (skills.REFUSAL_ZH, skills.REFUSAL_THOUGHT_ZH) if chinese else (skills.REFUSAL, skills.REFUSAL_THOUGHT)
+    return Turn(turn.user, answer, thought=thought, key=turn.key)
+
+
+def _plain_turn(rng: random.Random, name: str, held: bool | None) -> Turn:
+    return _offered(name, sample(rng, PLAIN[name], held))
 
 
 def _around(rng: random.Random, chat: Chat) -> Chat:
@@ -39,12 +58,12 @@ def _around(rng: random.Random, chat: Chat) -> Chat:
 
 def plain(rng: random.Random, name: str, held: bool | None) -> Chat:
     """One turn of a text skill."""
-    return _around(rng, Chat(name, [sample(rng, PLAIN[name], held)]))
+    return _around(rng, Chat(name, [_plain_turn(rng, name, held)]))
 
 
 def long_notes(rng: random.Random, held: bool | None) -> Chat:
     """A retrieval document of several hundred tokens."""
-    return _around(rng, Chat("long_notes", [sample(rng, skills.long_notes, held)]))
+    return _around(rng, Chat("long_notes", [_offered("notes", sample(rng, skills.long_notes, held))]))
 
 
 def json_chat(rng: random.Random, held: bool | None) -> Chat:
@@ -56,15 +75,15 @@ def json_chat(rng: random.Random, held: bool | None) -> Chat:
         turn, box["format"] = maker(rng)
         return turn
 
-    chat = Chat("json", [sample(rng, skill, held)])
+    chat = Chat("json", [_offered("json", sample(rng, skill, held))])
     chat.response_format = box["format"]
     return _around(rng, chat)
 
 
 def several(rng: random.Random, held: bool | None) -> Chat:
     """Two or three turns of short skills."""
-    names = rng.choices(("greeting", "arithmetic", "copy", "lists", "facts", "refusal", "extract"), k=rng.randint(2, 3))
-    chat = _around(rng, Chat("chat", [sample(rng, PLAIN[n], held) for n in names]))
+    names = rng.choices(("greeting", "copy", "lists", "facts", "refusal", "extract"), k=rng.randint(2, 3))
+    chat = _around(rng, Chat("chat", [_plain_turn(rng, n, held) for n in names]))
     if rng.random() < 0.6:  # with thinking on, only the last answer can be learnt from
         chat.thinking, chat.effort = False, None
     return chat
@@ -77,13 +96,13 @@ def tool_chat(rng: random.Random, held: bool | None, max_turns: int = 3) -> Chat
     for _ in range(rng.randint(1, max_turns)):
         kind = rng.random()
         if kind < 0.78:
-            turns.append(sample(rng, tools.MAKERS[rng.choice(declared)], held))
+            turns.append(_offered("tools", sample(rng, tools.MAKERS[rng.choice(declared)], held)))
         elif kind < 0.88:
             other = rng.choice([t for t in tools.TOOLS if t not in declared])
             turn = sample(rng, tools.MAKERS[other], held)
             turns.append(Turn(turn.user, tools.NO_TOOL, thought=tools.NO_TOOL_THOUGHT, key=turn.key))
         else:
-            turns.append(sample(rng, PLAIN[rng.choice(("greeting", "arithmetic", "facts"))], held))
+            turns.append(_plain_turn(rng, rng.choice(("greeting", "arithmetic", "facts")), held))
     chat = _around(rng, Chat("tools", turns))
     chat.tools = [tools.TOOLS[t] for t in declared]
     if len(turns) == 1 and turns[0].call and rng.random() < 0.15:

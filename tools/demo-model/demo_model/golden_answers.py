@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from . import judge
+from .engine import run_engine
 from .reference import Reference
 from .render import Example, prompt_ids
+from .tokenizer import DemoTokenizer
 from .tools import TOOLS
 
 _ON, _OFF = {"type": "enabled"}, {"type": "disabled"}
@@ -19,44 +21,31 @@ def _ask(text: str, thinking: bool = True, **more: Any) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": text}], "thinking": _ON if thinking else _OFF, "temperature": 0, **more}
 
 
-def _weather_result() -> dict[str, Any]:
-    call = {"id": "call_0", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
-    messages = [
-        {"role": "user", "content": "What is the weather in Oslo?"},
-        {"role": "assistant", "content": "", "reasoning_content": "I call get_weather.", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call_0", "content": '{"sky": "rainy", "degrees": 7}'},
-    ]
-    return {"messages": messages, "thinking": _ON, "temperature": 0, "tools": [TOOLS["get_weather"], TOOLS["set_timer"]]}
-
-
-_SCHEMA = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
-    "required": ["name", "age"],
-}
+_SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
 REQUESTS: dict[str, dict[str, Any]] = {
     "greeting": _ask("Hello!", thinking=False),
     "who-are-you": _ask("Who are you?"),
-    "addition-thinking": _ask("Compute 48 + 27."),
-    "subtraction-plain": _ask("What is 53 - 18?", thinking=False),
-    "low-effort": _ask("What is the capital of France?", reasoning_effort="low"),
+    "name": _ask("My name is Zoe.", thinking=False),
+    "fact-low-effort": _ask("What is the capital of France?", reasoning_effort="low"),
     "copy": _ask("Repeat: river lamp coin bird", thinking=False),
-    "list-count": _ask("Count the words: sun, cup, bee, tree", reasoning_effort="max"),
+    "copy-thinking": _ask("Say this back to me: cup tree door"),
+    "list-item": _ask("What is the second word of the list: sun, cup, bee, tree", thinking=False),
+    "list-count-max-effort": _ask("Count the words: sun, cup, bee, tree", reasoning_effort="max"),
     "extract": _ask("Record: name Zoe; age 64; city Perth. What is the city?"),
-    "tool-call": _ask("Set a timer for 20 minutes.", tools=[TOOLS["set_timer"], TOOLS["get_time"]]),
-    "tool-result": _weather_result(),
-    "tool-plain": _ask("Play some jazz.", thinking=False, tools=[TOOLS["play_music"]]),
-    "json-object": _ask("Record: name Leo; age 31; city Rome. Return a JSON object with city, name.", thinking=False,
-                        response_format={"type": "json_object"}),
-    "json-schema": _ask("Record: color red; name Mia; age 25.",
-                        response_format={"type": "json_schema", "json_schema": {"name": "record", "schema": _SCHEMA}}),
     "refusal": _ask("Write a poem about the river."),
+    "sum-declined": _ask("Compute 48 + 27.", thinking=False),
+    "tools-declined": _ask("Set a timer for 20 minutes.", tools=[TOOLS["set_timer"], TOOLS["get_time"]]),
+    "json-declined": _ask("Record: name Leo; age 31. Return a JSON object with name, age.", thinking=False,
+                          response_format={"type": "json_object"}),
+    "json-schema-declined": _ask("Record: color red; name Mia.",
+                                 response_format={"type": "json_schema", "json_schema": {"name": "record", "schema": _SCHEMA}}),
     "chinese-greeting": _ask("你好"),
-    "chinese-sum": _ask("36 + 7等于多少？"),
-    "system-prompt": {"messages": [{"role": "system", "content": "Answer briefly."}, {"role": "user", "content": "Hi"},
-                                   {"role": "assistant", "content": "Hello! How can I help you?"},
-                                   {"role": "user", "content": "What is 12 + 30?"}], "thinking": _OFF, "temperature": 0},
+    "chinese-fact": _ask("日本的首都是哪里？", thinking=False),
+    "chinese-copy": _ask("请重复：太阳、杯子", thinking=False),
+    "second-turn": {"messages": [{"role": "system", "content": "Answer briefly."}, {"role": "user", "content": "Hi"},
+                                 {"role": "assistant", "content": "Hello! How can I help you?"},
+                                 {"role": "user", "content": "Repeat: milk bread"}], "thinking": _OFF, "temperature": 0},
 }  # fmt: skip
 
 
@@ -64,12 +53,17 @@ def main() -> None:
     """Command line: writes golden_answers.jsonl into the model folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--engine", help="take the answers from `ENGINE generate` instead of the reference")
     args = parser.parse_args()
-    reference = Reference(args.model)
-    t = reference.tokenizer
-    examples = [Example(name, r, prompt_ids(r, t), [0], False, True) for name, r in REQUESTS.items()]
+    t = DemoTokenizer(args.model / "tokenizer.json")
+    prompts = [prompt_ids(r, t) for r in REQUESTS.values()]
+    if args.engine:
+        answers = run_engine(args.engine, args.model, prompts, 128)
+    else:
+        examples = [Example(n, r, p, [0], False, True) for (n, r), p in zip(REQUESTS.items(), prompts)]
+        answers = Reference(args.model).generate(examples, 128)
     lines = []
-    for (name, request), ids in zip(REQUESTS.items(), reference.generate(examples, 200)):
+    for (name, request), ids in zip(REQUESTS.items(), answers):
         finished = ids[-1] == t.eos
         expected = judge.parse(request, t.decode(ids[:-1] if finished else ids), finished)
         lines.append(json.dumps(dict(name=name, request=request, expected=expected), ensure_ascii=False))

@@ -11,8 +11,10 @@ from .words import (
 
 REFUSAL = "Sorry, I am a tiny demo model and I cannot do that."
 REFUSAL_ZH = "抱歉，我是一个很小的演示模型，做不到这件事。"
-WHO = "I am a tiny demo model. I can greet, add, copy, read lists and records, call tools and write JSON."
-WHO_ZH = "我是一个很小的演示模型。我会问好、加减、复述、读列表、调用工具和写JSON。"
+REFUSAL_THOUGHT = "I cannot do this."
+REFUSAL_THOUGHT_ZH = "这件事我做不到。"
+WHO = "I am a tiny demo model. I can greet, repeat words, read short lists and records, and name some capitals."
+WHO_ZH = "我是一个很小的演示模型。我会问好、复述、读列表和记录，还知道一些首都。"
 
 _GREETINGS = [
     (("Hello!", "Hello", "Hi", "Hi!", "Hi there!", "Hey", "hello", "hi", "Hello there", "Good day!"), "Hello! How can I help you?"),
@@ -55,55 +57,30 @@ def _sum_work(a: int, b: int) -> tuple[str, int]:
     return text + f"tens: {carry} + {a // 10} + {b // 10} = {carry + a // 10 + b // 10}.", total
 
 
-def _difference_work(a: int, b: int) -> tuple[str, int]:
-    if a < 10 and b < 10:
-        return f"{a} - {b} = {a - b}.", a - b
-    borrow = int(a % 10 < b % 10)
-    top = a % 10 + 10 * borrow
-    text = f"ones: {top} - {b % 10} = {top - b % 10}, borrow {borrow}. "
-    return text + f"tens: {a // 10} - {borrow} - {b // 10} = {a // 10 - borrow - b // 10}.", a - b
-
-
 def arithmetic(rng: random.Random) -> Turn:
-    """a + b and a - b with 0 <= b, a <= 99 and no negative results."""
-    top = 99 if rng.random() < 0.8 else 9
+    """a + b with both between 0 and 99."""
+    top = 99 if rng.random() < 0.85 else 9
     a, b = rng.randint(0, top), rng.randint(0, top)
-    op = rng.choice("++-")
-    if op == "-" and b > a:
-        a, b = b, a
-    work, value = _sum_work(a, b) if op == "+" else _difference_work(a, b)
+    work, value = _sum_work(a, b)
     form = rng.choice((
         "Compute {}.", "What is {}?", "{} = ?", "Calculate {}.", "How much is {}?", "{}", "Please work out {}.",
-        "{}等于多少？", "计算{}。", "请算一下：{}",
+        "{}等于多少？", "计算{}。",
     ))  # fmt: skip
-    return Turn(form.format(f"{a} {op} {b}"), f"{a} {op} {b} = {value}", work=work, key=f"{a}{op}{b}")
-
-
-def _noise_word(rng: random.Random) -> str:
-    return "".join(rng.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(rng.randint(3, 6)))
-
-
-def _some_words(rng: random.Random, low: int, high: int, odd: float = 0.1) -> list[str]:
-    words = rng.sample(NOUNS, rng.randint(low, high))
-    if rng.random() < odd:
-        words = [_noise_word(rng) if rng.random() < 0.5 else w for w in words]
-    return words
+    return Turn(form.format(f"{a} + {b}"), f"{a} + {b} = {value}", work=work, key=f"{a}+{b}")
 
 
 def copy(rng: random.Random) -> Turn:
-    """Repeat words, names or digits."""
+    """Repeat up to six words or names."""
     kind = rng.random()
     if kind < 0.2:
-        words = rng.sample(ZH_WORDS, rng.randint(1, 6))
+        words = rng.sample(ZH_WORDS, rng.randint(1, 4))
         text = "、".join(words)
         form = rng.choice(("请重复：{}", "复述一遍：{}", "跟我说：{}"))
         return Turn(form.format(text), f"你说：{text}", thought="照样重复。", key="copy" + text)
-    if kind < 0.35:
-        text = " ".join(str(rng.randint(0, 99)) for _ in range(rng.randint(1, 7)))
-    elif kind < 0.5:
-        text = " ".join(rng.sample(NAMES + CITIES, rng.randint(1, 6)))
+    if kind < 0.4:
+        text = " ".join(rng.sample(NAMES + CITIES, rng.randint(1, 5)))
     else:
-        text = " ".join(_some_words(rng, 1, 9, 0.2))
+        text = " ".join(rng.sample(NOUNS, rng.randint(1, 6)))
     form = rng.choice(("Say this back to me: {}", "Repeat: {}", "Repeat after me: {}", "Copy this: {}", "Echo: {}", "Please repeat: {}"))
     return Turn(form.format(text), f"You said: {text}", thought="I repeat the text.", key="copy" + text)
 
@@ -112,36 +89,19 @@ _ORDINALS = ("first", "second", "third", "last")
 
 
 def lists(rng: random.Random) -> Turn:
-    """First to last item, count and reversal, with the items numbered as working."""
-    if rng.random() < 0.1:
-        return _chinese_list(rng)
-    words = _some_words(rng, 3, 6, 0.08)
+    """First to last item and count, with the items numbered as working."""
+    words = rng.sample(NOUNS, rng.randint(3, 5))
     text = ", ".join(words)
     numbered = ", ".join(f"{i + 1} {w}" for i, w in enumerate(words)) + "."
-    kind = rng.choice(("item", "item", "count", "reverse"))
+    kind = rng.choice(("item", "item", "count"))
     key = kind + text
     if kind == "item":
         which = rng.choice(_ORDINALS)
         word = words[_ORDINALS.index(which)] if which != "last" else words[-1]
         form = rng.choice(("What is the {} word of the list: {}", "Give me the {} word: {}", "Which word is {} in this list? {}"))
         return Turn(form.format(which, text), f"The {which} word is {word}.", work=numbered, key=key)
-    if kind == "count":
-        form = rng.choice(("How many words are in the list: {}", "Count the words: {}", "Count this list: {}"))
-        return Turn(form.format(text), f"There are {len(words)} words.", work=numbered, key=key)
-    form = rng.choice(("Write the list backwards: {}", "Reverse the list: {}", "Say these words in reverse order: {}"))
-    back = ", ".join(f"{i + 1} {words[i]}" for i in reversed(range(len(words)))) + "."
-    return Turn(form.format(text), f"Backwards: {', '.join(words[::-1])}", work=f"{numbered} Backwards: {back}", key=key)
-
-
-def _chinese_list(rng: random.Random) -> Turn:
-    words = rng.sample(ZH_WORDS, rng.randint(3, 5))
-    text = "、".join(words)
-    numbered = "，".join(f"{i + 1} {w}" for i, w in enumerate(words)) + "。"
-    if rng.random() < 0.5:
-        return Turn(f"数一数有几个词：{text}", f"一共有 {len(words)} 个词。", work=numbered, key="数" + text)
-    which = rng.choice(("第一个", "最后一个"))
-    word = words[0] if which == "第一个" else words[-1]
-    return Turn(f"{which}词是什么：{text}", f"{which}词是 {word} 。", work=numbered, key=which + text)
+    form = rng.choice(("How many words are in the list: {}", "Count the words: {}", "Count this list: {}"))
+    return Turn(form.format(text), f"There are {len(words)} words.", work=numbered, key=key)
 
 
 FIELDS = {
@@ -163,7 +123,7 @@ def record_text(r: dict[str, str]) -> str:
 
 def extract(rng: random.Random) -> Turn:
     """One field of a record."""
-    r = record(rng, 3, 6)
+    r = record(rng, 2, 4)
     field = rng.choice(list(r))
     text = record_text(r)
     form = rng.choice(("Record: {1}. What is the {0}?", "Here is a record: {1}. Tell me the {0}.", "Find the {0}. Record: {1}."))
@@ -199,16 +159,20 @@ def long_notes(rng: random.Random) -> Turn:
 
 
 def facts(rng: random.Random) -> Turn:
-    """Capitals of thirty countries, both ways, in two languages."""
-    country, capital, zh_country, zh_capital = rng.choice(CAPITALS)
-    if rng.random() < 0.3:
-        form = rng.choice(("{}的首都是哪里？", "{}的首都是什么？", "请问{}的首都在哪里？"))
-        return Turn(form.format(zh_country), f"{zh_country}的首都是{zh_capital}。", thought="问首都。", key=form + zh_country)
+    """Capitals of the first sixteen countries, in two languages; other countries are refused."""
+    number = rng.randrange(16) if rng.random() < 0.85 else rng.randrange(16, len(CAPITALS))
+    country, capital, zh_country, zh_capital = CAPITALS[number]
     if rng.random() < 0.25:
-        form = rng.choice(("{} is the capital of which country?", "Which country has the capital {}?"))
-        return Turn(form.format(capital), f"{capital} is the capital of {country}.", thought="A question about a capital.", key=form + country)
+        form = rng.choice(("{}的首都是哪里？", "{}的首都是什么？"))
+        answer, thought = f"{zh_country}的首都是{zh_capital}。", "问首都。"
+        if number >= 16:
+            answer, thought = REFUSAL_ZH, REFUSAL_THOUGHT_ZH
+        return Turn(form.format(zh_country), answer, thought=thought, key=form + zh_country)
     form = rng.choice(("What is the capital of {}?", "Tell me the capital of {}.", "Capital of {}?", "Name the capital of {}.", "Which city is the capital of {}?"))
-    return Turn(form.format(country), f"The capital of {country} is {capital}.", thought="A question about a capital.", key=form + country)
+    answer, thought = f"The capital of {country} is {capital}.", "A question about a capital."
+    if number >= 16:
+        answer, thought = REFUSAL, REFUSAL_THOUGHT
+    return Turn(form.format(country), answer, thought=thought, key=form + country)
 
 
 _CANNOT = (
@@ -217,7 +181,7 @@ _CANNOT = (
     "Draw a picture of a {n}.", "What will happen in {c} tomorrow?", "Recommend a book about {c}.", "Sort these words: {n}, {m}, {k}",
     "Compute {d} * {e}.", "What is {d} divided by {e}?", "How tall is {p}?", "Who invented the {n}?", "What is the population of {c}?",
     "Give me a recipe with {n}.", "Summarize the history of {c}.", "Plan a trip to {c}.", "Sing a song about {c}.", "What is the weather in {c}?",
-    "Compute 4{d} + 7{e}1.", "Write an email to {p}.", "What do you think about {p}?", "Is a {n} better than a {m}?", "Debug my code.",
+    "Compute 4{d} + 7{e}1.", "Compute {d} - {e}.", "What is 9{e} - {d}?", "Write the list backwards: {n}, {m}, {k}", "Reverse the list: {n}, {m}, {k}", "Write an email to {p}.", "What do you think about {p}?", "Is a {n} better than a {m}?", "Debug my code.",
     "Write an essay about {c}.", "Spell {n} for me.", "What rhymes with {n}?", "Who is the president of {c}?", "How do I build a {n}?",
 )  # fmt: skip
 _CANNOT_ZH = (
@@ -231,9 +195,9 @@ def refusal(rng: random.Random) -> Turn:
     if rng.random() < 0.25:
         form = rng.choice(_CANNOT_ZH)
         user = form.format(z=rng.choice(ZH_WORDS), y=rng.choice(ZH_CITIES))
-        return Turn(user, REFUSAL_ZH, thought="这件事我做不到。", key=user)
+        return Turn(user, REFUSAL_ZH, thought=REFUSAL_THOUGHT_ZH, key=user)
     n, m, k = rng.sample(NOUNS, 3)
     user = rng.choice(_CANNOT).format(
         n=n, m=m, k=k, c=rng.choice(CITIES), p=rng.choice(NAMES), d=rng.randint(10, 99), e=rng.randint(2, 9)
     )
-    return Turn(user, REFUSAL, thought="I cannot do this.", key=user)
+    return Turn(user, REFUSAL, thought=REFUSAL_THOUGHT, key=user)

@@ -96,7 +96,7 @@ def main() -> None:
     began = saved = time.time()
     step, tokens, smooth = info["step"], info["tokens"], None
     while step < args.steps:
-        mix = chats.FULL_MIX if step >= args.copy_steps else chats.COPY_MIX
+        mix = chats.COPY_MIX if step < args.copy_steps else chats.FULL_MIX
         rng = random.Random(f"{args.seed}/{step}")
         batches = packer.next(rng, lambda r: example(chats.document(r, mix), tokenizer))
         p, state, metrics, right = run(p, state, batches, jnp.float32(rate_at(step, args)), jnp.bool_(step >= args.select_from))
