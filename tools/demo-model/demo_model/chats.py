@@ -22,13 +22,13 @@ PLAIN = {
 }  # fmt: skip
 
 # Skills this release does not offer: their prompts are still trained and tested, but answered with the refusal.
-DROPPED = frozenset({"arithmetic", "notes", "json", "tools"})
+DROPPED = frozenset({"notes", "json", "tools"})
 
 # shares of documents
 COPY_MIX = dict(repeat=0.2, copy=0.42, lists=0.2, arithmetic=0.05, extract=0.04, notes=0.03, greeting=0.02, refusal=0.02, facts=0.02)
 FULL_MIX = dict(
-    copy=0.23, lists=0.19, extract=0.16, facts=0.13, greeting=0.09, refusal=0.06, chat=0.07,
-    arithmetic=0.02, notes=0.01, json=0.02, tools=0.02,
+    copy=0.12, lists=0.10, extract=0.20, facts=0.12, greeting=0.04, refusal=0.05, chat=0.08,
+    arithmetic=0.22, notes=0.01, json=0.03, tools=0.03,
 )  # fmt: skip
 
 
@@ -100,7 +100,8 @@ def tool_chat(rng: random.Random, held: bool | None, max_turns: int = 3) -> Chat
         elif kind < 0.88:
             other = rng.choice([t for t in tools.TOOLS if t not in declared])
             turn = sample(rng, tools.MAKERS[other], held)
-            turns.append(Turn(turn.user, tools.NO_TOOL, thought=tools.NO_TOOL_THOUGHT, key=turn.key))
+            answer = Turn(turn.user, tools.NO_TOOL, thought=tools.NO_TOOL_THOUGHT, key=turn.key)
+            turns.append(_offered("tools", turn) if "tools" in DROPPED else answer)
         else:
             turns.append(_plain_turn(rng, rng.choice(("greeting", "arithmetic", "facts")), held))
     chat = _around(rng, Chat("tools", turns))
