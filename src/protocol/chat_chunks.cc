@@ -96,7 +96,7 @@ std::string ChunkWriter::tail(std::string_view usage) const {
   if (!usage.empty()) {
     out += R"(,"usage":)";
     out += usage;
-  } else if (envelope_.announces_usage) {
+  } else if (envelope_.announces_usage && !policy_.usage_chunk) {
     out += R"(,"usage":null)";
   }
   out += '}';

@@ -41,7 +41,7 @@ TEST(FieldCase, S03_S04_UsageComesOnceInAChunkWithoutChoices) {
   for (size_t i = 0; i < played.chunks.size(); ++i) {
     const Json& chunk = played.chunks[i];
     ASSERT_TRUE(chunk.contains("choices"));
-    if (!chunk["usage"].is_null()) {
+    if (chunk.contains("usage")) {
       ++usages;
       EXPECT_EQ(chunk["choices"], Json::array());
       EXPECT_EQ(i + 1, played.chunks.size());

@@ -79,7 +79,9 @@ TEST(StopMatcher, AgreesWithPlainSearchOnRandomTexts) {
 }
 
 TEST(StopMatcher, StaysLinearOnRepetitivePatterns) {
-  const StopMatcher matcher({std::string(200000, 'a') + "b"});
+  std::string stop(200000, 'a');
+  stop.push_back('b');
+  const StopMatcher matcher({stop});
   int32_t node = StopMatcher::kStart;
   for (int i = 0; i < 2000000; ++i) {
     ASSERT_EQ(matcher.step(node, 'a'), StopMatcher::kNoMatch);
