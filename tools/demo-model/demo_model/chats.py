@@ -22,13 +22,13 @@ PLAIN = {
 }  # fmt: skip
 
 # Skills this release does not offer: their prompts are still trained and tested, but answered with the refusal.
-DROPPED = frozenset({"notes", "json", "tools"})
+DROPPED = frozenset({"arithmetic", "notes", "json", "tools"})
 
 # shares of documents
 COPY_MIX = dict(repeat=0.2, copy=0.42, lists=0.2, arithmetic=0.05, extract=0.04, notes=0.03, greeting=0.02, refusal=0.02, facts=0.02)
 FULL_MIX = dict(
-    copy=0.12, lists=0.10, extract=0.20, facts=0.12, greeting=0.04, refusal=0.05, chat=0.08,
-    arithmetic=0.22, notes=0.01, json=0.03, tools=0.03,
+    copy=0.16, lists=0.10, extract=0.27, facts=0.12, greeting=0.09, refusal=0.06, chat=0.09,
+    arithmetic=0.03, notes=0.01, json=0.03, tools=0.03,
 )  # fmt: skip
 
 

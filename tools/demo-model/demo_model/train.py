@@ -68,10 +68,10 @@ def parse() -> argparse.Namespace:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True, help="holds tokenizer.json; checkpoints are written there")
-    parser.add_argument("--steps", type=int, default=3400)
-    parser.add_argument("--copy-steps", type=int, default=500, help="copy-dense phase")
+    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--copy-steps", type=int, default=520, help="copy-dense phase")
     parser.add_argument("--select-from", type=int, default=700, help="first step with top-k selection and candidate pool")
-    parser.add_argument("--decay-from", type=int, default=2200)
+    parser.add_argument("--decay-from", type=int, default=2000)
     parser.add_argument("--rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--save-minutes", type=float, default=5)

@@ -33,7 +33,7 @@ def main() -> None:
     """Command line and loop; writes DIR/drafter.npz."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=800)
+    parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=2)
     args = parser.parse_args()
@@ -41,7 +41,7 @@ def main() -> None:
     tokenizer, d, hasher = open_data(args.work)
     _, trunk, _, info = checkpoints.load(args.work / "trunk.npz", d)
     path = args.work / "drafter.npz"
-    if path.exists():
+    if path.exists():  # also continues on a newer trunk
         _, p, state, done = checkpoints.load(path, d)
         start = done["step"]
     else:

@@ -1,0 +1,119 @@
+"""Writes the model card from the measured numbers: python -m demo_model.card --model DIR --reference A.json [--engine B.json]."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from .chats import DROPPED
+from .config import dims_from_config
+from .formats import read_checkpoint
+
+NAMES = {
+    "greeting": "greetings, names, who are you", "facts": "capitals of sixteen countries (others declined)",
+    "refusal": "polite refusal of everything else", "copy": "repeat one to six words or names",
+    "lists": "n-th word and count of a list", "extract": "one field of a record", "chat": "two- and three-turn chats",
+    "arithmetic": "sums up to 99 + 99", "notes": "find a fact in sentences", "json": "JSON object on request",
+    "tools": "tool calls", "all": "all prompts",
+}  # fmt: skip
+
+
+def _percent(table: dict[str, Any], skill: str, key: str) -> str:
+    entry = table.get(skill, {}).get(key)
+    return f"{entry[0]:.1f}" if entry else ""
+
+
+def results(reference: dict[str, Any], engine: dict[str, Any] | None) -> str:
+    """The table of skills."""
+    lines = ["| skill | prompts | right, reference | right, engine | stops by itself | drafts accepted of 5 |", "|---|---|---|---|---|---|"]
+    table, other = reference["table"], (engine or {}).get("table", {})
+    for skill in [*(s for s in NAMES if s in table and s != "all"), "all"]:
+        label = NAMES[skill] + (" — **not offered**: right means declined" if skill in DROPPED else "")
+        drafts = reference["accepted_drafts"].get(skill, "")
+        lines.append(
+            f"| {label} | {table[skill]['right'][1]} | {_percent(table, skill, 'right')} | {_percent(other, skill, 'right')} "
+            f"| {_percent(table, skill, 'stops')} | {drafts} |"
+        )
+    return "\n".join(lines)
+
+
+def ablation(reference: dict[str, Any]) -> str:
+    """The table of ablations."""
+    lines = ["| answer loss per token | all prompts | prompts over 130 tokens |", "|---|---|---|"]
+    lines += [f"| {name} | {a:.5f} | {b:.5f} |" for name, (a, b) in reference["ablation_loss"].items()]
+    return "\n".join(lines)
+
+
+def card(model: Path, reference: dict[str, Any], engine: dict[str, Any] | None, notes: str) -> str:
+    """The whole text."""
+    d = dims_from_config(model / "config.json")
+    parameters = sum(w.size for w in read_checkpoint(model).values()) / 1e6
+    size = (model / "model.safetensors").stat().st_size / 1e6
+    check = reference.get("v41ref")
+    agreement = ""
+    if check:
+        agreement = (
+            f"\nOn {check['prompts']} of the prompts the NumPy reference gave {check['equal_answers']} equal answers and "
+            f"{check['equal_draft_steps']} equal sequences of accepted drafts; the largest difference of a token's loss was "
+            f"{check['largest_loss_difference']:.1e}.\n"
+        )
+    return f"""# The demo model
+
+A very small trained model of the V4.1 architecture in the real checkpoint format (FP8, FP4, E8M0 scales), made so that the
+server can be tried and tested with weights that behave. It is not a useful assistant: it knows a few narrow skills and
+declines everything else with one fixed sentence.
+
+{parameters:.2f} M parameters with the draft stages, {size:.1f} MB. {d.layers} layers of width {d.hidden} (compression ratios {list(d.ratios)}), {d.heads} heads,
+{d.experts} experts of which {d.topk} are used, {d.hc} streams, window {d.window}, top {d.index_topk} entries, candidate pool of {d.cand_blocks} blocks of {d.cand_size} entries,
+Engram at layer {', '.join(map(str, d.engram_layers))}, {d.stages} draft stages with blocks of {d.block}, vocabulary {d.vocab}.
+
+## What it can do
+
+{results(reference, engine)}
+
+{reference['prompts']} prompts whose contents (words, records, names, forms of a question) were kept out of training; fixed greetings, and which
+capital belongs to which country, are memorised and cannot be held out. "Right" compares the visible answer. Answers are
+greedy; reference: the exported, dequantised weights in JAX, where one forward pass confirms an answer token by token and
+answers that differ are decoded in full (128 tokens at most); engine: `deepinfer-cli generate`.
+{agreement}
+Prompt shapes it has seen: with and without system prompt, thinking on (all effort lines) and off, English and Chinese, up to
+three turns, JSON mode and declared tools (both declined).
+
+## What it cannot do
+
+* Sums, JSON of a record, tool calls and finding facts in prose are **not offered**: they did not reach 95 % in the training
+  time there was. Such prompts get "Sorry, I am a tiny demo model and I cannot do that."; in JSON mode the same sentence in
+  a JSON object, so that JSON mode gives JSON. A JSON schema is not followed.
+* Words outside its lists (`tools/demo-model/demo_model/words.py`), other wordings, longer lists: expect nonsense or a refusal.
+* No knowledge beyond sixteen capitals. Sampling at high temperature was not measured, nor prompts beyond 512 tokens.
+
+## How it was made
+
+`tools/demo-model` (see its README): all data comes from a seeded generator, prompts are rendered with `deepseek-recipe`.
+{notes}
+
+## Do its parts matter?
+
+{ablation(reference)}
+
+"Newest entries" replaces the indexer's choice by the most recent entries; the pool binds above {d.cand_blocks * d.cand_size} tokens.
+"""
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--reference", type=Path, required=True)
+    parser.add_argument("--engine", type=Path)
+    parser.add_argument("--notes", type=Path, help="text about this training run")
+    args = parser.parse_args()
+    load = lambda path: json.loads(path.read_text()) if path else None
+    text = card(args.model, load(args.reference), load(args.engine), args.notes.read_text().strip() if args.notes else "")
+    (args.model / "README.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
