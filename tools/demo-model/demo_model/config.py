@@ -50,9 +50,9 @@ class Dims:
     index_sources: tuple[int, ...] = (1, 3, 4)
     index_heads: int = 2
     index_dim: int = 32
-    index_topk: int = 32
+    index_topk: int = 64
     candidate: int = 3
-    cand_blocks: int = 8
+    cand_blocks: int = 16
     cand_size: int = 8
     theta: float = 10000
     compress_theta: float = 160000

@@ -91,7 +91,7 @@ def main() -> None:
         state, info = optim.start(p), dict(step=0, tokens=0)
     print(f"{sum(x.size for x in p.values()) / 1e6:.2f} M parameters, from step {info['step']}", flush=True)
     packer = Packer(d, tokenizer, hasher, (SHORT, LONG))
-    run = objective.make_step(d, Mode(capacity=CAPACITY, exact_ties=False, index_loss=True))
+    run = objective.make_step(d, Mode(capacity=CAPACITY, exact_ties=True, index_loss=True))
     running = Running()
     began = saved = time.time()
     step, tokens, smooth = info["step"], info["tokens"], None
