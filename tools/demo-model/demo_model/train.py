@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import chats, checkpoints, init, objective, optim
+from . import chats, checkpoints, formats, init, objective, optim
 from .config import Dims
 from .forward import Mode
 from .ngram import Hasher, compressed_token_map
@@ -54,6 +54,12 @@ def open_data(folder: Path) -> tuple[DemoTokenizer, Dims, Hasher]:
     return tokenizer, d, Hasher(d.engram_layers, d.ngram, d.ngram_heads, d.ngram_vocab, token_map, d.pad_id)
 
 
+def trunk_of(model: Path) -> dict[str, np.ndarray]:
+    """Dequantised trunk weights of an exported model."""
+    weights = formats.stack_experts(formats.read_checkpoint(model))
+    return {n: w for n, w in weights.items() if not n.startswith("mtp.") and not n.endswith("bias_vl")}
+
+
 def rate_at(step: int, args: argparse.Namespace) -> float:
     """Warm-up, flat, then linear to 3 % at the last step."""
     if step < 60:
@@ -68,6 +74,7 @@ def parse() -> argparse.Namespace:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True, help="holds tokenizer.json; checkpoints are written there")
+    parser.add_argument("--start-from", type=Path, help="exported model to continue from, with a fresh optimiser (use its tokenizer)")
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--copy-steps", type=int, default=520, help="copy-dense phase")
     parser.add_argument("--select-from", type=int, default=700, help="first step with top-k selection and candidate pool")
@@ -87,7 +94,8 @@ def main() -> None:
     if path.exists():
         _, p, state, info = checkpoints.load(path, d)
     else:
-        p = {n: jnp.array(x) for n, x in init.trunk(d, args.seed).items()}
+        start = trunk_of(args.start_from) if args.start_from else init.trunk(d, args.seed)
+        p = {n: jnp.array(x) for n, x in start.items()}
         state, info = optim.start(p), dict(step=0, tokens=0)
     print(f"{sum(x.size for x in p.values()) / 1e6:.2f} M parameters, from step {info['step']}", flush=True)
     packer = Packer(d, tokenizer, hasher, (SHORT, LONG))
