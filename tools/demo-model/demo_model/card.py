@@ -99,7 +99,8 @@ three turns, JSON mode and declared tools (both declined).
 {ablation(reference)}
 
 "Newest entries" replaces the indexer's choice by the most recent entries; the pool binds above {d.cand_blocks * d.cand_size} tokens.
-Engram is essential. The selection is *not* a gain here: it was trained keeping all entries that tie with the last chosen one
+Engram is essential. Indexer and pool change the loss but by little, and the newest entries do as well as the indexer's
+choice: nothing here needs a good selection. It was trained keeping all entries that tie with the last chosen one
 (index scores of exactly zero are common with few index heads), the real rule keeps the smaller index. Top {d.index_topk} and {d.cand_blocks} blocks
 were therefore set after training (it ran with 32 and 8), chosen on another set of 1,000 prompts (seed 99) than the one reported.
 """
