@@ -6,6 +6,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -25,8 +26,6 @@ using std::chrono::milliseconds;
 
 // How often the engine is asked whether it is well.
 constexpr milliseconds kHealthInterval{1'000};
-// How long probes and streams may learn of a failure before the process ends.
-constexpr milliseconds kFailureGrace{2'000};
 
 base::TimePoint now() {
   return std::chrono::steady_clock::now();
@@ -111,8 +110,8 @@ void log_start(const ServerOptions& options, const Server& server, const std::st
 // One run of the server; main thread, with a loader and a drain thread beside it.
 class Run {
  public:
-  Run(const ServerOptions& options, Service& service, Server& server)
-      : options_(options), service_(service), server_(server) {}
+  Run(const ServerOptions& options, const LifecycleTuning& tuning, Service& service, Server& server)
+      : options_(options), tuning_(tuning), service_(service), server_(server) {}
 
   int execute(Loader loader) {
     start_loading(std::move(loader));
@@ -167,14 +166,15 @@ class Run {
   int end_after_failure(const Status& health) {
     DI_LOG_ERROR("the engine has failed: {}", health.message());
     service_.fail(health);
-    watch_.wait(kFailureGrace);
+    watch_.wait(tuning_.failure_grace);
     drain_until(now());
     return kExitFailure;
   }
 
   // Leaves threads that cannot be stopped to the operating system.
   [[noreturn]] static int end_now(int code) {
-    spdlog::shutdown();
+    // No spdlog::shutdown: the threads that go on may log.
+    spdlog::default_logger()->flush();
     ::_exit(code);
   }
 
@@ -182,6 +182,15 @@ class Run {
     drain_until(now() + options_.config.http.shutdown_timeout);
     DI_LOG_INFO("all requests have ended");
     return kExitOk;
+  }
+
+  // A step that hangs in a driver or a collective never comes back, and the engine cannot stop
+  // before it does. Whoever waits for this process to end must not wait for that.
+  [[noreturn]] void end_stuck() {
+    const Status health = service_.health();
+    DI_LOG_ERROR("{}; it does not stop, so the process ends without it",
+                 health.is_ok() ? "the engine is still in a step" : health.message());
+    end_now(health.is_ok() ? kExitFailure : kExitHung);
   }
 
   // Meanwhile a second signal ends the process at once.
@@ -195,8 +204,14 @@ class Run {
       drained.store(true, std::memory_order_release);
       watch_.notify();
     });
+    const base::TimePoint give_up =
+        deadline + tuning_.http.abandon_timeout + tuning_.stuck_drain_grace;
     while (!drained.load(std::memory_order_acquire)) {
-      if (const int signal = watch_.wait(kHealthInterval); signal != 0) {
+      const auto left = std::chrono::ceil<milliseconds>(give_up - now());
+      if (left.count() <= 0) {
+        end_stuck();
+      }
+      if (const int signal = watch_.wait(std::min(left, kHealthInterval)); signal != 0) {
         DI_LOG_WARN("second signal {}: ending now", signal);
         end_now(128 + signal);
       }
@@ -204,6 +219,7 @@ class Run {
   }
 
   const ServerOptions& options_;
+  const LifecycleTuning& tuning_;
   Service& service_;
   Server& server_;
   SignalWatch watch_;
@@ -238,19 +254,19 @@ void block_signals() {
   std::signal(SIGHUP, SIG_IGN);
 }
 
-int serve_until_signal(const ServerOptions& options, Loader loader,
-                       std::vector<Route> extra_routes) {
+int serve_until_signal(const ServerOptions& options, Loader loader, std::vector<Route> extra_routes,
+                       const LifecycleTuning& tuning) {
   raise_descriptor_limit();
   const HttpConfig& http = options.config.http;
   Service service(http.served_model_names);
-  auto server = Server::listen(http, service, {}, std::move(extra_routes));
+  auto server = Server::listen(http, service, tuning.http, std::move(extra_routes));
   if (!server) {
     DI_LOG_ERROR("{}", server.error().message());
     return server.error().code() == StatusCode::kInvalidArgument ? kExitUsage : kExitAddress;
   }
   log_start(options, **server, (*server)->http().address());
   (*server)->start();
-  return Run(options, service, **server).execute(std::move(loader));
+  return Run(options, tuning, service, **server).execute(std::move(loader));
 }
 
 }  // namespace deepinfer::server

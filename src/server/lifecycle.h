@@ -3,6 +3,7 @@
 /// From the bound port to the last answer: loads while probes are answered, serves, drains on
 /// a signal, and says how it went as an exit status.
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -21,6 +22,7 @@ inline constexpr int kExitUsage = 2;
 inline constexpr int kExitModel = 3;
 inline constexpr int kExitDevice = 4;
 inline constexpr int kExitStartTimeout = 5;
+inline constexpr int kExitHung = 6;
 inline constexpr int kExitAddress = 7;
 
 /// The exit status for a model that could not be loaded.
@@ -34,13 +36,23 @@ struct LoadedParts {
 /// Loads on a thread of its own and reports phases to the service.
 using Loader = std::function<Result<LoadedParts>(Service&)>;
 
+/// Times that no flag changes; tests shorten them.
+struct LifecycleTuning {
+  HttpTuning http;
+  /// How long probes and streams may learn of a failure before the process ends.
+  std::chrono::milliseconds failure_grace{2'000};
+  /// From the end of the abandon timeout to the end of the process, when the engine cannot stop.
+  std::chrono::milliseconds stuck_drain_grace{3'000};
+};
+
 /// Makes the process deaf to SIGINT and SIGTERM but through `serve_until_signal`. Call first in
 /// main: threads inherit it.
 void block_signals();
 
 /// Runs until a signal, a failed load or a failed engine. The port answers from the first moment.
-/// A second signal ends the process at once with 128 + its number.
+/// A second signal ends the process at once with 128 + its number. So does a drain that is not
+/// over in time, with kExitHung if the engine said that it has failed, else kExitFailure.
 int serve_until_signal(const ServerOptions& options, Loader loader,
-                       std::vector<Route> extra_routes = {});
+                       std::vector<Route> extra_routes = {}, const LifecycleTuning& tuning = {});
 
 }  // namespace deepinfer::server

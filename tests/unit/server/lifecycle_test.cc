@@ -1,0 +1,84 @@
+#include "server/lifecycle.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "base/log.h"
+
+namespace deepinfer::server {
+namespace {
+
+using std::chrono::milliseconds;
+
+// An engine whose step never returns: it cannot be shut down.
+class HungLlm final : public Llm {
+ public:
+  explicit HungLlm(Status health) : health_(std::move(health)) {}
+
+  const ModelInfo& model() const override { return model_; }
+  Result<std::unique_ptr<OutputStream>> submit(GenerateRequest /*request*/) override {
+    return unavailable("hung");
+  }
+  LlmStats stats() const override { return {}; }
+  /// While it is well, somebody asks the process to stop.
+  Status health() const override {
+    if (health_.is_ok() && !signalled_) {
+      signalled_ = true;
+      ::kill(::getpid(), SIGTERM);
+    }
+    return health_;
+  }
+  void shutdown(std::chrono::steady_clock::time_point /*deadline*/) override {
+    for (;;) {
+      ::pause();
+    }
+  }
+
+ private:
+  const ModelInfo model_;
+  const Status health_;
+  mutable bool signalled_ = false;
+};
+
+// Serves with a hung engine that says `health`.
+int serve_hung(const Status& health) {
+  block_signals();
+  static_cast<void>(base::configure_logging("info", "text"));
+  ServerOptions options;
+  options.config.http.port = 0;
+  options.config.http.served_model_names = {"hung"};
+  options.config.http.shutdown_timeout = milliseconds(0);
+  LifecycleTuning tuning;
+  tuning.http.abandon_timeout = milliseconds(10);
+  tuning.failure_grace = milliseconds(10);
+  tuning.stuck_drain_grace = milliseconds(50);
+  const Loader loader = [&health](Service&) -> Result<LoadedParts> {
+    LoadedParts parts;
+    parts.llm = std::make_unique<HungLlm>(health);
+    return parts;
+  };
+  return serve_until_signal(options, loader, {}, tuning);
+}
+
+class LifecycleDeathTest : public ::testing::Test {
+ protected:
+  LifecycleDeathTest() { ::testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+};
+
+TEST_F(LifecycleDeathTest, AHungEngineEndsTheProcess) {
+  EXPECT_EXIT(std::_Exit(serve_hung(unavailable("a step has been running for 121 s"))),
+              ::testing::ExitedWithCode(kExitHung), "E a step has been running for 121 s;");
+}
+
+TEST_F(LifecycleDeathTest, ASignalEndsTheProcessWhenTheEngineCannotStop) {
+  EXPECT_EXIT(std::_Exit(serve_hung(Status::ok())), ::testing::ExitedWithCode(kExitFailure),
+              "E the engine is still in a step;");
+}
+
+}  // namespace
+}  // namespace deepinfer::server
