@@ -14,6 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kWriteSlice{200};
+constexpr size_t kIdleInputBytes = 1024;
 constexpr size_t kDrainBytes = 1 << 20;
 constexpr milliseconds kDrainTime{300};
 
@@ -81,6 +82,12 @@ bool Connection::write(std::string_view data, base::TimePoint deadline) {
     wait_for_events(fd(), POLLOUT, std::min(left, kWriteSlice));
   }
   return !write_failed_;
+}
+
+void Connection::trim_input() {
+  if (input_.empty() && input_.capacity() > kIdleInputBytes) {
+    std::string().swap(input_);
+  }
 }
 
 void Connection::shutdown_socket() {

@@ -42,6 +42,9 @@ class Connection {
   /// Bytes that arrived and belong to no request yet.
   std::string& input() { return input_; }
 
+  /// Gives back the memory of an empty input; thousands of connections may be idle.
+  void trim_input();
+
   /// The client closed its side, or the connection broke.
   bool gone() const { return gone_.load(std::memory_order_acquire); }
   void set_gone() { gone_.store(true, std::memory_order_release); }

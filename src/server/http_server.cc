@@ -1,7 +1,10 @@
 #include "server/http_server.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -55,6 +58,24 @@ void answer_preflight(httplib::Response& res, const Preflight& preflight, bool c
                    "Authorization, Content-Type, x-api-key, X-Request-Id, traceparent");
     res.set_header("Access-Control-Max-Age", "600");
   }
+}
+
+using Target = std::variant<const Route*, Preflight, Refusal>;
+
+// Why the body that `head` announces is not read. A route without a body may be open to everybody
+// and served by the reserve threads, which must not wait for a client.
+std::optional<Refusal> refusal_of_body(const RequestHead& head, const Target& target) {
+  if (!head.has_body()) {
+    return std::nullopt;
+  }
+  if (const auto* refusal = std::get_if<Refusal>(&target)) {
+    return *refusal;
+  }
+  const auto* route = std::get_if<const Route*>(&target);
+  if (route != nullptr && (*route)->method == "POST") {
+    return std::nullopt;
+  }
+  return refuse(413, fmt::format("{} {} takes no body, got one", head.method, head.path));
 }
 
 void log_request(const RequestHead& head, int http_status, const std::string& request_id) {
@@ -172,8 +193,7 @@ bool HttpServer::serve_one(Connection& connection, bool shed) {
   }
   const std::string request_id = request_id_for(head->header("X-Request-Id"));
   const auto target = routes_.resolve(*head, shed);
-  const auto* refusal = std::get_if<Refusal>(&target);
-  if (refusal != nullptr && head->has_body()) {
+  if (const auto refusal = refusal_of_body(*head, target)) {
     refuse_request(connection, *refusal, head, request_id);
     return false;
   }

@@ -270,6 +270,7 @@ void Poller::on_readable(Entry& entry) {
 
 void Poller::park(Entry& entry, State state) {
   unlist(entry);
+  entry.connection->trim_input();
   WaitList& list = state == State::kHead ? heads_ : idle_;
   entry.state = state;
   entry.deadline = std::chrono::steady_clock::now() +

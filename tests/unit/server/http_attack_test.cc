@@ -88,14 +88,39 @@ TEST_F(HttpAttackTest, SmugglingAttemptsEndTheConnection) {
   EXPECT_TRUE(alive());
 }
 
-TEST_F(HttpAttackTest, BodiesOfGetRequestsAreReadAndDropped) {
+TEST_F(HttpAttackTest, BodiesOfRoutesWithoutBodyAreRefusedUnread) {
+  config_.api_keys = {"key"};
   start();
+  const std::string hidden = "GET /health HTTP/1.1\r\nHost: h\r\n\r\n";
+  const std::string sized = "Content-Length: " + std::to_string(hidden.size()) + "\r\n";
+  for (const std::string& announcement :
+       {sized, sized + "Expect: 100-continue\r\n", std::string("Content-Length: 67108864\r\n"),
+        std::string("Transfer-Encoding: chunked\r\n")}) {
+    for (const std::string method : {"GET", "HEAD", "OPTIONS"}) {
+      RawClient client = connect();
+      client.send(get_text("/health", announcement, method) + hidden);
+      const auto response = client.read_response(method == "HEAD");
+      ASSERT_TRUE(response) << method << announcement;
+      EXPECT_EQ(response->status, 413) << method << announcement;
+      EXPECT_EQ(response->header("connection"), "close");
+      EXPECT_TRUE(client.wait_for_close());
+      EXPECT_TRUE(client.received().empty()) << client.received();
+    }
+  }
+  EXPECT_EQ(exchange(get_text("/health", "Content-Length: 0\r\n")).body, "ok");
+}
+
+TEST_F(HttpAttackTest, AnnouncedBodiesHoldNoReserveWorker) {
+  tuning_.workers.reserve = 1;
+  config_.max_streams = 1;
+  start();
+  RawClient busy = connect();
+  busy.send(post_text("/hold", "x"));
+  wait_for_held(1);
   RawClient client = connect();
-  const std::string hidden = "GET /throw HTTP/1.1\r\nHost: h\r\n\r\n";
-  client.send(get_text("/health", "Content-Length: " + std::to_string(hidden.size()) + "\r\n") +
-              hidden + get_text("/header", "X-Echo: second\r\n"));
-  EXPECT_EQ(client.read_response()->body, "ok");
-  EXPECT_EQ(client.read_response()->body, "second");
+  client.send(get_text("/health", "Content-Length: 1\r\n"));
+  EXPECT_EQ(client.read_response()->status, 413);
+  EXPECT_TRUE(alive());
 }
 
 TEST_F(HttpAttackTest, APostWithoutLengthHasNoBody) {
