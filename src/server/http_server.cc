@@ -171,6 +171,8 @@ void HttpServer::serve(Connection& connection, bool shed) {
   try {
     do {
       keep = serve_one(connection, shed);
+      // Some clients end a body with a line break of their own; no head begins with it.
+      drop_leading_empty_lines(connection.input());
       // A pipelined request is served at once; half of one waits without a thread.
     } while (keep && head_is_decided(connection.input(), HeadLimits{}));
   } catch (const std::exception& error) {

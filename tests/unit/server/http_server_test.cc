@@ -230,6 +230,24 @@ TEST_F(HttpServerTest, SilentAndHalfRequestsEndByDeadline) {
   EXPECT_TRUE(idle.received().empty());
 }
 
+TEST_F(HttpServerTest, ALineBreakBehindARequestBeginsNoHead) {
+  tuning_.head_timeout = milliseconds(100);
+  start();
+  RawClient client = connect();
+  client.send(post_text("/echo", "one") + "\r\n");
+  EXPECT_EQ(client.read_response()->body, "one");
+  // Two head deadlines, one after the other, pass while the connection stays idle.
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(connect().wait_for_close());
+  }
+  client.send(post_text("/echo", "two") + "\r\n\r\n" + post_text("/echo", "three"));
+  for (const char* body : {"two", "three"}) {
+    const auto response = client.read_response();
+    ASSERT_TRUE(response);
+    EXPECT_EQ(response->body, body);
+  }
+}
+
 TEST_F(HttpServerTest, AHeadThatTricklesEndsByTheTotalDeadline) {
   tuning_.head_timeout = milliseconds(100);
   start();
