@@ -100,7 +100,8 @@ bool end_with_error(SseWriter& writer, StreamBody& body) {
   const Status& failure = body.completion->failure();
   if (failure.code() != StatusCode::kCancelled) {
     DI_LOG_WARN("stream ended with an error: {} request_id={}", failure.message(), body.request_id);
-    writer.write(body.completion->assembler().error(failure));
+    // The same body as a plain answer's, so that clients tell failures apart in one way.
+    writer.write({Event{.name = {}, .data = http_error(failure).body}});
   }
   return false;
 }

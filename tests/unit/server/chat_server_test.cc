@@ -145,13 +145,15 @@ TEST_F(FieldCaseServer, S13_S14_FailuresAreTold) {
   for (const Json& mode : {Json::object(), kStream}) {
     EXPECT_EQ(exchange(chat_post("BROKEN", mode)).status, 500);
   }
+  const Json plain_error = Json::parse(exchange(chat_post("BROKEN")).body)["error"];
+  EXPECT_EQ(plain_error["type"], "server_error");
   for (const char* marker : {"BREAKS", "LATER"}) {
     const RawResponse cut = exchange(chat_post(marker, kStream));
     EXPECT_EQ(cut.status, 200);
     EXPECT_FALSE(cut.complete) << "the end must not look like success";
     const ParsedStream stream = parse_stream(cut.body);
     ASSERT_FALSE(stream.chunks.empty());
-    EXPECT_TRUE(stream.chunks.back().contains("error"));
+    EXPECT_EQ(stream.chunks.back()["error"], plain_error);
     for (const Json& chunk : stream.chunks) {
       if (chunk.contains("choices")) {
         for (const Json& choice : chunk["choices"]) {
@@ -293,6 +295,15 @@ TEST_F(ChatServerTest, TheRequestTimeoutEndsARequest) {
   EXPECT_TRUE(engine_is_empty());
 }
 
+TEST_F(ChatServerTest, TheRequestTimeoutEndsAStreamWithATypedError) {
+  config_.request_timeout = milliseconds(1'000);
+  start();
+  const RawResponse cut = exchange(chat_post("ENDLESS", kStream));
+  EXPECT_EQ(cut.status, 200);
+  EXPECT_FALSE(cut.complete);
+  EXPECT_EQ(parse_stream(cut.body).chunks.back()["error"]["type"], "timeout_error");
+}
+
 TEST_F(FieldCaseServer, F04_F05_H08_NotReadyUntilLoaded) {
   listen();
   EXPECT_EQ(exchange(get_text("/livez")).status, 200);
@@ -368,8 +379,12 @@ TEST_F(FieldCaseServer, F09_WhatIsLeftAtTheDeadlineIsToldSo) {
   server_->drain(std::chrono::steady_clock::now());
   const auto cut = stream.read_response();
   EXPECT_FALSE(cut->complete);
-  EXPECT_TRUE(parse_stream(cut->body).chunks.back().contains("error"));
-  EXPECT_EQ(plain.read_response()->status, 503);
+  const auto refused = plain.read_response();
+  EXPECT_EQ(refused->status, 503);
+  const Json error = parse_stream(cut->body).chunks.back()["error"];
+  EXPECT_EQ(error["type"], "server_draining");
+  EXPECT_EQ(error["code"], "server_draining");
+  EXPECT_EQ(error, Json::parse(refused->body)["error"]);
   EXPECT_TRUE(engine_is_empty());
 }
 
