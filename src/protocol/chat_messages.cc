@@ -82,13 +82,11 @@ class MessageReader {
                     "Messages with role 'tool' must be a response to a preceding message with "
                     "'tool_calls'");
     }
-    const auto at = std::find(waiting_.begin(), waiting_.end(), id);
-    if (at == waiting_.end()) {
+    if (waiting_.erase(id) == 0) {
       return refuse(index,
                     std::string(kUnanswered) +
                         ", The following tool_call_ids did not have response messages: " + id);
     }
-    waiting_.erase(at);
     return Status::ok();
   }
 
@@ -116,12 +114,11 @@ class MessageReader {
           .with_param(where);
     }
     for (const recipe::ToolCall& call : calls) {
-      if (std::find(waiting_.begin(), waiting_.end(), call.id) != waiting_.end()) {
+      if (!waiting_.insert(call.id).second) {
         return invalid_argument("Duplicate value for 'tool_call_id' of " + call.id +
                                 " in message[" + std::to_string(index) + "]")
             .with_param(where);
       }
-      waiting_.push_back(call.id);
     }
     return Status::ok();
   }
@@ -167,7 +164,7 @@ class MessageReader {
   const MessageContext& context_;
   std::vector<ChatMessage> result_;
   /// Ids of the latest assistant message's calls without a result so far.
-  std::vector<std::string> waiting_;
+  std::set<std::string> waiting_;
 };
 
 /// Ids made by a stream in which no reasoning was sent carry `ET` (recipe spec §8).

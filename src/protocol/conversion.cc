@@ -36,6 +36,7 @@ class Converter {
     constexpr Step kSteps[] = {
         &Converter::model,
         &Converter::tool_names_and_schemas,
+        &Converter::unenforced,
         &Converter::messages,
         &Converter::reasoning_passed_back,
         &Converter::json_word,
@@ -52,7 +53,6 @@ class Converter {
         &Converter::logprobs,
         &Converter::max_tokens,
         &Converter::seed,
-        &Converter::unenforced,
     };
     out_.conversation.thinking_mode = thinking();
     for (const Step step : kSteps) {
@@ -242,6 +242,8 @@ Status Converter::stop() {
     return Status::ok();
   }
   constexpr size_t kMaxStops = 16;
+  // The matcher's tables grow with the length: tens of bytes for each byte and choice.
+  constexpr size_t kMaxStopBytes = 1024;
   const auto& sequences = request_.stop->sequences;
   if (sequences.size() > kMaxStops) {
     return refuse("stop", "Stop string array too long: " + std::to_string(sequences.size()));
@@ -253,6 +255,10 @@ Status Converter::stop() {
       return refuse(name, "Invalid '" + name +
                               "': empty string. Expected a string with minimum length 1, but got "
                               "an empty string instead.");
+    }
+    if (policy_.bounded_stop && sequences[i].size() > kMaxStopBytes) {
+      return refuse("stop", "A stop string may have " + std::to_string(kMaxStopBytes) +
+                                " bytes, got one of " + std::to_string(sequences[i].size()));
     }
   }
   out_.parsing.stop_sequences = sequences;
@@ -406,6 +412,11 @@ Status Converter::unenforced() {
   };
   if (format() != ResponseFormat::kText) {
     return unsupported("response_format", "A `response_format` other than `text`");
+  }
+  if (request_.tools.empty() && request_.tool_choice &&
+      (request_.tool_choice->kind == ChoiceKind::kRequired ||
+       request_.tool_choice->kind == ChoiceKind::kNamed)) {
+    return refuse("tool_choice", "`tool_choice` asks for a call, but there are no `tools`");
   }
   if (forced()) {
     return unsupported("tool_choice", "A `tool_choice` that forces a call");

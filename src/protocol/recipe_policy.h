@@ -25,6 +25,7 @@ struct RecipePolicy {
   bool requested_sampling = false;
   bool refuse_unenforced = false;
   bool refuse_images = false;
+  bool bounded_stop = false;
   bool output_to_context_end = false;
   bool context_length_code = false;
   bool error_param = false;
@@ -59,6 +60,7 @@ constexpr RecipePolicy RecipePolicy::server() {
       .requested_sampling = true,
       .refuse_unenforced = true,
       .refuse_images = true,
+      .bounded_stop = true,
       .output_to_context_end = true,
       .context_length_code = true,
       .error_param = true,

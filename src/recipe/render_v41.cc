@@ -109,7 +109,9 @@ void V41Renderer::assistant_turn(const ChatMessage& message) {
   out_.special(spelling::kThinkEnd);
   out_.message_text(message);
   std::vector<const ToolCall*> calls;
-  call_places_ = message.tool_calls.empty() ? call_places_ : decltype(call_places_){};
+  if (!message.tool_calls.empty()) {
+    call_places_.clear();
+  }
   for (const ToolCall& call : message.tool_calls) {
     call_places_.insert_or_assign(call.id, calls.size());
     calls.push_back(&call);

@@ -186,6 +186,21 @@ TEST(RecipePolicy, RefuseImages) {
   EXPECT_FALSE(accepts(body, kServer));
 }
 
+TEST(RecipePolicy, BoundedStop) {
+  const Json short_enough = with(kOff, {{"stop", std::string(1024, 'x')}});
+  const Json too_long = with(kOff, {{"stop", std::string(1025, 'x')}});
+  EXPECT_TRUE(accepts(short_enough, kServer));
+  EXPECT_FALSE(accepts(too_long, kServer));
+  EXPECT_TRUE(accepts(too_long, kReference));
+}
+
+TEST(RecipePolicy, RefusesAForcedCallWithoutTools) {
+  const Json body = with(kOff, {{"tool_choice", "required"}});
+  EXPECT_TRUE(accepts(body, kReference));
+  EXPECT_FALSE(accepts(body, kServer));
+  EXPECT_TRUE(accepts(with(kOff, {{"tool_choice", "none"}}), kServer));
+}
+
 TEST(RecipePolicy, OutputToContextEndAndContextLengthCode) {
   const auto resolve = [](uint64_t prompt, const RecipePolicy& policy) {
     Json body = {{"model", "DeepSeek-V4.1-Flash"}};
