@@ -1,0 +1,49 @@
+"""The bundled demo model gives the answers recorded with it (models/demo/golden_answers.jsonl)."""
+
+import json
+
+import openai
+import pytest
+
+from programs import ROOT
+
+DEMO = ROOT / "models/demo"
+CASES = [json.loads(line) for line in (DEMO / "golden_answers.jsonl").read_text().splitlines()]
+
+# This version of the server refuses what it cannot enforce yet.
+REFUSED = {"response_format"}
+
+
+@pytest.fixture(scope="module")
+def demo(programs):
+    server = programs.start_server(DEMO, "--served-model-name", "demo")
+    with openai.OpenAI(
+        base_url=f"{server.url}/v1", api_key="unused", max_retries=0, timeout=server.patience_s
+    ) as made:
+        yield made
+
+
+def ask(demo, request):
+    extra = {name: request[name] for name in request if name not in ("messages", "temperature")}
+    return demo.chat.completions.create(
+        model="demo",
+        messages=request["messages"],
+        temperature=request["temperature"],
+        max_tokens=128,
+        extra_body=extra,
+    )
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_answers_as_recorded(demo, case):
+    refused = REFUSED & case["request"].keys()
+    if refused:
+        with pytest.raises(openai.BadRequestError) as error:
+            ask(demo, case["request"])
+        assert error.value.param in refused
+        return
+    choice = ask(demo, case["request"]).choices[0]
+    assert choice.finish_reason == case["expected"]["finish_reason"]
+    for member in ("content", "reasoning_content"):
+        if member in case["expected"]:
+            assert getattr(choice.message, member) == case["expected"][member]
