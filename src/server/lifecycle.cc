@@ -27,6 +27,9 @@ using std::chrono::milliseconds;
 // How often the engine is asked whether it is well.
 constexpr milliseconds kHealthInterval{1'000};
 
+// Listeners, logs, model files and devices need some too.
+constexpr uint64_t kOtherDescriptors = 128;
+
 base::TimePoint now() {
   return std::chrono::steady_clock::now();
 }
@@ -75,13 +78,24 @@ class SignalWatch {
   UniqueFd signals_;
 };
 
-// Thousands of connections need more than the usual 1,024 descriptors.
-void raise_descriptor_limit() {
+// Thousands of connections need more than the usual 1,024 descriptors. Gives the limit in force.
+uint64_t raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
     limit.rlim_cur = limit.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+HttpConfig fit_to_descriptors(HttpConfig http, uint64_t num_descriptors) {
+  const int32_t wanted = http.max_connections;
+  http.max_connections = connections_within(num_descriptors, wanted);
+  if (http.max_connections < wanted) {
+    DI_LOG_WARN("--max-connections {} lowered to {}: the process may open {} files (ulimit -n)",
+                wanted, http.max_connections, num_descriptors);
+  }
+  return http;
 }
 
 void log_start(const ServerOptions& options, const Server& server, const std::string& address) {
@@ -247,6 +261,11 @@ int exit_code_of(const Status& load_failure) {
   }
 }
 
+int32_t connections_within(uint64_t num_descriptors, int32_t wanted) {
+  const uint64_t left = num_descriptors - std::min(num_descriptors, kOtherDescriptors);
+  return static_cast<int32_t>(std::clamp<uint64_t>(left, 1, static_cast<uint64_t>(wanted)));
+}
+
 void block_signals() {
   const sigset_t signals = ending_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
@@ -256,8 +275,7 @@ void block_signals() {
 
 int serve_until_signal(const ServerOptions& options, Loader loader, std::vector<Route> extra_routes,
                        const LifecycleTuning& tuning) {
-  raise_descriptor_limit();
-  const HttpConfig& http = options.config.http;
+  const HttpConfig http = fit_to_descriptors(options.config.http, raise_descriptor_limit());
   Service service(http.served_model_names);
   auto server = Server::listen(http, service, tuning.http, std::move(extra_routes));
   if (!server) {

@@ -4,6 +4,7 @@
 /// a signal, and says how it went as an exit status.
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -27,6 +28,9 @@ inline constexpr int kExitAddress = 7;
 
 /// The exit status for a model that could not be loaded.
 int exit_code_of(const Status& load_failure);
+
+/// `wanted` connections (at least 1), or as many as leave the rest of the process its descriptors.
+int32_t connections_within(uint64_t num_descriptors, int32_t wanted);
 
 /// What loading yields.
 struct LoadedParts {

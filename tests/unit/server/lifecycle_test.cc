@@ -65,6 +65,13 @@ int serve_hung(const Status& health) {
   return serve_until_signal(options, loader, {}, tuning);
 }
 
+TEST(Lifecycle, ConnectionsLeaveDescriptorsForTheRest) {
+  EXPECT_EQ(connections_within(1'048'576, 16384), 16384);
+  EXPECT_EQ(connections_within(1024, 16384), 896);
+  EXPECT_EQ(connections_within(64, 16384), 1);
+  EXPECT_EQ(connections_within(UINT64_MAX, 16384), 16384);
+}
+
 class LifecycleDeathTest : public ::testing::Test {
  protected:
   LifecycleDeathTest() { ::testing::FLAGS_gtest_death_test_style = "threadsafe"; }
