@@ -35,7 +35,9 @@ if ((${#presets[@]} == 0)); then presets=(release); fi
 # A sanitizer's finding ends the program, so that no test passes over it.
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1
 export UBSAN_OPTIONS=print_stacktrace=1
-export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+# Tests that a hung process ends leave threads behind on purpose.
+export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:report_thread_leaks=0
+TSAN_OPTIONS+=:suppressions=$PWD/tests/tsan.supp
 
 jobs=$(nproc)
 

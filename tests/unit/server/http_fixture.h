@@ -19,7 +19,11 @@ namespace deepinfer::server::testing {
 class HttpFixture : public ::testing::Test {
  protected:
   HttpFixture();
-  ~HttpFixture() override { let_go(); }
+  /// Ends the server first: its workers use what follows it here.
+  ~HttpFixture() override {
+    let_go();
+    server_.reset();
+  }
 
   /// Starts the server; call once per test.
   void start();
