@@ -7,15 +7,15 @@
 #include <utility>
 
 #include "cli/exit_code.h"
-#include "protocol/recipe_kinds.h"
+#include "cli/recipe_kinds.h"
 #include "recipe/tokenizer.h"
 
 namespace deepinfer::cli {
 namespace {
 
-using protocol::Json;
+using recipe::Json;
 
-Json answer(const std::string& line, const std::string& kind, const protocol::RecipeKinds& kinds) {
+Json answer(const std::string& line, const std::string& kind, const RecipeKinds& kinds) {
   Json result = Json::object();
   const Json parsed = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object()) {
@@ -52,9 +52,9 @@ int run_recipe_command(const RecipeCommand& command, std::istream& in, std::ostr
     }
     tokenizer = std::move(*loaded);
   }
-  const protocol::RecipeKinds kinds(tokenizer.get(), command.policy == "server"
-                                                         ? protocol::RecipePolicy::server()
-                                                         : protocol::RecipePolicy::reference());
+  const RecipeKinds kinds(tokenizer.get(), command.policy == "server"
+                                               ? protocol::RecipePolicy::server()
+                                               : protocol::RecipePolicy::reference());
   std::string line;
   while (std::getline(in, line)) {
     out << answer(line, command.kind, kinds).dump(-1, ' ', false, Json::error_handler_t::replace)

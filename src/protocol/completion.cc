@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "protocol/chat_assembler.h"
-#include "protocol/chat_request.h"
+#include "protocol/chat/chat_assembler.h"
+#include "protocol/chat/chat_request.h"
 #include "protocol/conversion.h"
 #include "protocol/engine_request.h"
 #include "protocol/recipe_policy.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "protocol/chat_messages.h"
+#include "protocol/chat/chat_messages.h"
 #include "protocol/tool_schema.h"
 #include "recipe/json_text.h"
 

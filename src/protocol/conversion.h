@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "deepinfer/status.h"
-#include "protocol/chat_request.h"
+#include "protocol/chat/chat_request.h"
 #include "protocol/recipe_policy.h"
 #include "recipe/chat.h"
 #include "recipe/chat_encoder.h"

@@ -6,7 +6,7 @@
 #include "deepinfer/llm.h"
 #include "deepinfer/request.h"
 #include "deepinfer/status.h"
-#include "protocol/chat_request.h"
+#include "protocol/chat/chat_request.h"
 #include "protocol/conversion.h"
 
 namespace deepinfer::protocol {

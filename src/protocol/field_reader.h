@@ -13,10 +13,12 @@
 #include <vector>
 
 #include "deepinfer/status.h"
-#include "protocol/json_reader.h"
 #include "protocol/recipe_policy.h"
+#include "recipe/json_reader.h"
 
 namespace deepinfer::protocol {
+
+using recipe::Json;
 
 /// Where a value stands in the body, for errors.
 struct ReadContext {

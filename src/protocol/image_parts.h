@@ -5,7 +5,7 @@
 #include <string>
 
 #include "deepinfer/status.h"
-#include "protocol/chat_request.h"
+#include "protocol/chat/chat_request.h"
 
 namespace deepinfer::protocol {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "protocol/chat_request_readers.h"
+#include "protocol/chat/chat_request_readers.h"
 #include "recipe/json_text.h"
 
 namespace deepinfer::protocol {

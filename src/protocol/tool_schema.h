@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "deepinfer/status.h"
-#include "protocol/json_reader.h"
 #include "recipe/chat.h"
+#include "recipe/json_reader.h"
 
 namespace deepinfer::protocol {
+
+using recipe::Json;
 
 /// Checks one tool name: 1 to 128 of `[a-zA-Z0-9_-]`. `index` is its place in `tools`.
 Status check_tool_name(const std::string& name, size_t index);

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "recipe/render.h"
+#include "recipe/encodings.h"
 
 namespace deepinfer::recipe {
 

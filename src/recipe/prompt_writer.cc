@@ -3,7 +3,7 @@
 #include <array>
 #include <optional>
 
-#include "recipe/strict_json.h"
+#include "recipe/json_reader.h"
 
 namespace deepinfer::recipe {
 namespace {
@@ -23,9 +23,9 @@ std::pair<size_t, std::string_view> first_special(std::string_view text) {
 
 /// Arguments as an object, if that is what they spell.
 std::optional<Json> arguments_object(const std::string& arguments) {
-  auto value = parse_strict_json(arguments);
-  if (value && !value->is_object()) value.reset();
-  return value;
+  auto value = read_json(arguments, {.max_depth = kMaxJsonDepth, .refuse_duplicate_keys = false});
+  if (!value || !value->is_object()) return std::nullopt;
+  return std::move(*value);
 }
 
 std::vector<const ToolDeclaration*> not_deferred(const std::vector<ToolDeclaration>& tools) {

@@ -2,8 +2,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "recipe/encodings.h"
 #include "recipe/prompt_writer.h"
-#include "recipe/render.h"
 
 namespace deepinfer::recipe {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "server/completions.h"
-#include "server/health.h"
-#include "server/metrics_page.h"
-#include "server/models.h"
+#include "server/completion_route.h"
+#include "server/health_route.h"
+#include "server/metrics_route.h"
+#include "server/models_route.h"
 
 namespace deepinfer::server {
 

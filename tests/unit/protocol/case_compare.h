@@ -4,9 +4,11 @@
 
 #include <string>
 
-#include "protocol/json_reader.h"
+#include "recipe/json_reader.h"
 
 namespace deepinfer::protocol::test {
+
+using recipe::Json;
 
 /// Empty if it agrees, else what differs.
 std::string difference(const std::string& kind, const Json& input, const Json& expected,

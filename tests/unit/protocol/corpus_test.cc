@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "case_compare.h"
-#include "protocol/recipe_kinds.h"
+#include "cli/recipe_kinds.h"
 #include "support.h"
 
 namespace deepinfer::protocol::test {
@@ -11,7 +11,7 @@ namespace {
 
 /// Every case of `kind` under the reference policy; protocols other than chat are not here yet.
 void check_corpus(const std::string& kind, int min_cases) {
-  const RecipeKinds kinds(&v41_recipe().tokenizer(), RecipePolicy::reference());
+  const cli::RecipeKinds kinds(&v41_recipe().tokenizer(), RecipePolicy::reference());
   std::ifstream file("tests/data/recipe/" + kind + ".jsonl");
   int cases = 0;
   int wrong = 0;

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/recipe_kinds.h"
 #include "protocol/conversion.h"
-#include "protocol/recipe_kinds.h"
 #include "support.h"
 
 namespace deepinfer::protocol::test {
@@ -22,7 +22,7 @@ Json convert(const Json& body, const RecipePolicy& policy) {
   for (const auto& [name, value] : body.items()) {
     full[name] = value;
   }
-  return *RecipeKinds(nullptr, policy).run("chat-convert", Json{{"body", full}});
+  return *cli::RecipeKinds(nullptr, policy).run("chat-convert", Json{{"body", full}});
 }
 
 bool accepts(const Json& body, const RecipePolicy& policy) {
@@ -38,7 +38,7 @@ Json stream(const Json& body, const std::vector<TokenId>& tokens, const RecipePo
   Json input = {{"protocol", "chat"}, {"body", full}, {"response_id", "i"}, {"model", "m"}};
   input["chunks"] = Json::array(
       {{{"kind", "tokens"}, {"ids", tokens}}, {{"kind", "finish"}, {"reason", "stop"}}});
-  auto output = RecipeKinds(&v41_recipe().tokenizer(), policy).run("chat-stream", input);
+  auto output = cli::RecipeKinds(&v41_recipe().tokenizer(), policy).run("chat-stream", input);
   EXPECT_TRUE(output.has_value());
   return *output;
 }
@@ -65,8 +65,9 @@ TEST(RecipePolicy, RefuseDuplicateKeys) {
   const Json input = {
       {"body_text",
        R"({"model":"DeepSeek-V4.1-Flash","messages":[{"role":"user","content":"x"}],"z":1,"z":2})"}};
-  EXPECT_TRUE((*RecipeKinds(nullptr, kReference).run("chat-convert", input))["ok"].get<bool>());
-  EXPECT_FALSE((*RecipeKinds(nullptr, kServer).run("chat-convert", input))["ok"].get<bool>());
+  EXPECT_TRUE(
+      (*cli::RecipeKinds(nullptr, kReference).run("chat-convert", input))["ok"].get<bool>());
+  EXPECT_FALSE((*cli::RecipeKinds(nullptr, kServer).run("chat-convert", input))["ok"].get<bool>());
 }
 
 TEST(RecipePolicy, MaxCompletionTokens) {
@@ -205,7 +206,7 @@ TEST(RecipePolicy, OutputToContextEndAndContextLengthCode) {
   const auto resolve = [](uint64_t prompt, const RecipePolicy& policy) {
     Json body = {{"model", "DeepSeek-V4.1-Flash"}};
     body["messages"] = Json::array({{{"role", "user"}, {"content", "x"}}});
-    return *RecipeKinds(nullptr, policy)
+    return *cli::RecipeKinds(nullptr, policy)
                 .run("max-tokens",
                      {{"body", body}, {"prompt_tokens", prompt}, {"context_limit", 100000}});
   };

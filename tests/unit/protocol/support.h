@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "protocol/completion.h"
-#include "protocol/json_reader.h"
+#include "recipe/json_reader.h"
 #include "recipe/output_parser.h"
 #include "recipe/recipe.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "chat_fixture.h"
-#include "server/metrics_page.h"
+#include "server/metrics_route.h"
 
 namespace deepinfer::server {
 namespace {

@@ -1,10 +1,10 @@
-#include "protocol/json_reader.h"
+#include "recipe/json_reader.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace deepinfer::protocol {
+namespace deepinfer::recipe {
 namespace {
 
 constexpr JsonLimits kServer{.max_depth = 64, .refuse_duplicate_keys = true};
@@ -88,4 +88,4 @@ TEST(JsonReader, ReadsMinusZeroAndLargeIntegersAsFloats) {
 }
 
 }  // namespace
-}  // namespace deepinfer::protocol
+}  // namespace deepinfer::recipe

@@ -1,4 +1,4 @@
-#include "server/completions.h"
+#include "server/completion_route.h"
 
 #include <spdlog/fmt/fmt.h>
 

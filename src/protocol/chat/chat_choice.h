@@ -12,7 +12,7 @@
 
 #include "deepinfer/request.h"
 #include "deepinfer/status.h"
-#include "protocol/chat_chunks.h"
+#include "protocol/chat/chat_chunks.h"
 #include "protocol/recipe_policy.h"
 #include "recipe/output_parser.h"
 #include "recipe/tokenizer.h"

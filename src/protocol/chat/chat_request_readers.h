@@ -2,7 +2,7 @@
 
 /// Readers of the larger parts of a chat request, shared by the files that read it.
 
-#include "protocol/chat_request.h"
+#include "protocol/chat/chat_request.h"
 #include "protocol/field_reader.h"
 
 namespace deepinfer::protocol {

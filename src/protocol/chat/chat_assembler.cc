@@ -1,4 +1,4 @@
-#include "protocol/chat_assembler.h"
+#include "protocol/chat/chat_assembler.h"
 
 #include <algorithm>
 #include <span>

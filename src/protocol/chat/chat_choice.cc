@@ -1,4 +1,4 @@
-#include "protocol/chat_choice.h"
+#include "protocol/chat/chat_choice.h"
 
 #include <algorithm>
 #include <random>

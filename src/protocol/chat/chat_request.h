@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "deepinfer/status.h"
-#include "protocol/json_reader.h"
 #include "protocol/recipe_policy.h"
 #include "recipe/chat.h"
+#include "recipe/json_reader.h"
 
 namespace deepinfer::protocol {
+
+using recipe::Json;
 
 struct ContentPart {
   enum class Kind { kText, kImageUrl, kFile };

@@ -1,4 +1,4 @@
-#include "protocol/chat_chunks.h"
+#include "protocol/chat/chat_chunks.h"
 
 #include <utility>
 

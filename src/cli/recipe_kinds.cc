@@ -1,13 +1,15 @@
-#include "protocol/recipe_kinds.h"
+#include "cli/recipe_kinds.h"
 
 #include <string>
 #include <utility>
 
-#include "protocol/chat_stream_case.h"
+#include "cli/chat_stream_case.h"
+#include "cli/recipe_json.h"
 #include "protocol/conversion.h"
-#include "protocol/recipe_json.h"
 
-namespace deepinfer::protocol {
+namespace deepinfer::cli {
+
+using namespace protocol;  // the cases are records of that layer
 namespace {
 
 Json refused(std::string_view stage, const Status& status, const RecipePolicy& policy) {
@@ -164,4 +166,4 @@ Result<Json> RecipeKinds::stream(const Json& input) const {
   return run_chat_stream_case(input, tokenizer_, policy_);
 }
 
-}  // namespace deepinfer::protocol
+}  // namespace deepinfer::cli

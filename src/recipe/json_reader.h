@@ -1,6 +1,7 @@
 #pragma once
 
-/// Request bodies as JSON (recipe spec §1, "Parse rules").
+/// JSON read the strict way (recipe spec §1, "Parse rules"): request bodies, and what models and
+/// clients wrote as tool arguments.
 
 #include <cstdint>
 #include <string_view>
@@ -8,9 +9,10 @@
 #include "deepinfer/status.h"
 #include "recipe/chat.h"
 
-namespace deepinfer::protocol {
+namespace deepinfer::recipe {
 
-using recipe::Json;
+/// Deepest nesting the reference library accepts.
+inline constexpr int32_t kMaxJsonDepth = 127;
 
 struct JsonLimits {
   /// Deepest nesting of arrays and objects that is accepted.
@@ -24,4 +26,4 @@ struct JsonLimits {
 /// constant stack and time linear in the body, whatever it holds. kInvalidArgument says where.
 Result<Json> read_json(std::string_view body, const JsonLimits& limits);
 
-}  // namespace deepinfer::protocol
+}  // namespace deepinfer::recipe

@@ -1,18 +1,20 @@
-#include "protocol/chat_stream_case.h"
+#include "cli/chat_stream_case.h"
 
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "protocol/chat_choice.h"
-#include "protocol/chat_chunks.h"
-#include "protocol/chat_request.h"
+#include "cli/recipe_json.h"
+#include "protocol/chat/chat_choice.h"
+#include "protocol/chat/chat_chunks.h"
+#include "protocol/chat/chat_request.h"
 #include "protocol/conversion.h"
-#include "protocol/recipe_json.h"
 #include "recipe/chat_encoder.h"
 
-namespace deepinfer::protocol {
+namespace deepinfer::cli {
+
+using namespace protocol;  // the cases are records of that layer
 namespace {
 
 /// Ids of the markers as this tokenizer has them.
@@ -185,4 +187,4 @@ Result<Json> run_chat_stream_case(const Json& input, const recipe::Tokenizer* to
   return Player(input, converted, without ? nullptr : tokenizer, policy).play(input["chunks"]);
 }
 
-}  // namespace deepinfer::protocol
+}  // namespace deepinfer::cli

@@ -1,4 +1,4 @@
-#include "server/metrics_page.h"
+#include "server/metrics_route.h"
 
 #include <spdlog/fmt/fmt.h>
 

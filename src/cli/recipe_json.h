@@ -6,21 +6,23 @@
 
 #include "deepinfer/status.h"
 #include "protocol/conversion.h"
-#include "protocol/json_reader.h"
 #include "recipe/chat_encoder.h"
+#include "recipe/json_reader.h"
 
-namespace deepinfer::protocol {
+namespace deepinfer::cli {
+
+using recipe::Json;
 
 /// The exact bytes of the request of a case: `body`, `body_text` or `body_base64`.
 Result<std::string> case_body(const Json& input);
-ConversionOptions case_options(const Json& input);
+protocol::ConversionOptions case_options(const Json& input);
 recipe::Conversation case_conversation(const Json& conversation);
 recipe::Encoding case_encoding(const std::string& name);
 recipe::ParsingOptions case_parsing(const Json& parsing);
 
 Json parsing_json(const recipe::ParsingOptions& parsing);
-Json inference_options_json(const InferenceOptions& options);
+Json inference_options_json(const protocol::InferenceOptions& options);
 /// `prompt`, `special_ranges` and `images` added to `target`.
 void add_rendered(const recipe::RenderedPrompt& prompt, Json& target);
 
-}  // namespace deepinfer::protocol
+}  // namespace deepinfer::cli

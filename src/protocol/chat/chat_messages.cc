@@ -1,4 +1,4 @@
-#include "protocol/chat_messages.h"
+#include "protocol/chat/chat_messages.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "server/health.h"
+#include "server/health_route.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "server/models.h"
+#include "server/models_route.h"
 
 #include <spdlog/fmt/fmt.h>
 

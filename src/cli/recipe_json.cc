@@ -1,10 +1,12 @@
-#include "protocol/recipe_json.h"
+#include "cli/recipe_json.h"
 
 #include <array>
 #include <string_view>
 #include <utility>
 
-namespace deepinfer::protocol {
+namespace deepinfer::cli {
+
+using namespace protocol;  // the cases are records of that layer
 namespace {
 
 using recipe::ChatMessage;
@@ -285,4 +287,4 @@ void add_rendered(const recipe::RenderedPrompt& prompt, Json& target) {
   }
 }
 
-}  // namespace deepinfer::protocol
+}  // namespace deepinfer::cli

@@ -1,8 +1,8 @@
-#include "protocol/chat_request.h"
+#include "protocol/chat/chat_request.h"
 
 #include <utility>
 
-#include "protocol/chat_request_readers.h"
+#include "protocol/chat/chat_request_readers.h"
 #include "protocol/field_reader.h"
 
 namespace deepinfer::protocol {
@@ -269,8 +269,8 @@ constexpr Field<ChatRequest> kChatFields[] = {
 
 Result<ChatRequest> parse_chat_request(std::string_view body, const RecipePolicy& policy) {
   DI_ASSIGN(const Json json,
-            read_json(body, {.max_depth = policy.max_json_depth,
-                             .refuse_duplicate_keys = policy.refuse_duplicate_keys}));
+            recipe::read_json(body, {.max_depth = policy.max_json_depth,
+                                     .refuse_duplicate_keys = policy.refuse_duplicate_keys}));
   ChatRequest request;
   DI_TRY(read_members(json, ReadContext{policy, {}}, kChatFields, request));
   if (policy.refuse_unenforced) {

@@ -1,4 +1,4 @@
-#include "protocol/json_reader.h"
+#include "recipe/json_reader.h"
 
 #include <algorithm>
 #include <string>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace deepinfer::protocol {
+namespace deepinfer::recipe {
 namespace {
 
 /// The base class of an ordered object: appends without searching.
@@ -177,4 +177,4 @@ Result<Json> read_json(std::string_view body, const JsonLimits& limits) {
   return builder.take();
 }
 
-}  // namespace deepinfer::protocol
+}  // namespace deepinfer::recipe

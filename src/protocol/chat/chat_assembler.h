@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "protocol/chat_choice.h"
-#include "protocol/chat_chunks.h"
+#include "protocol/chat/chat_choice.h"
+#include "protocol/chat/chat_chunks.h"
 #include "protocol/completion.h"
 #include "protocol/recipe_policy.h"
 

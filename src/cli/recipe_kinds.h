@@ -1,0 +1,39 @@
+#pragma once
+
+/// The recipe layer as functions from JSON to JSON, one per kind of recorded case: what
+/// `deepinfer-cli recipe` answers line by line and what the corpus tests compare.
+
+#include <string_view>
+
+#include "deepinfer/status.h"
+#include "protocol/recipe_policy.h"
+#include "recipe/json_reader.h"
+#include "recipe/tokenizer.h"
+
+namespace deepinfer::cli {
+
+class RecipeKinds {
+ public:
+  /// `tokenizer` may be null; kinds that need it then fail. It must outlive this.
+  RecipeKinds(const recipe::Tokenizer* tokenizer, const protocol::RecipePolicy& policy)
+      : tokenizer_(tokenizer), policy_(policy) {}
+
+  /// The output of `kind` for `input`. A refused request is an output; the failure here means
+  /// that the input could not be handled at all.
+  Result<recipe::Json> run(std::string_view kind, const recipe::Json& input) const;
+
+ private:
+  Result<recipe::Json> convert(const recipe::Json& input) const;
+  Result<recipe::Json> max_tokens(const recipe::Json& input) const;
+  Result<recipe::Json> render(const recipe::Json& input) const;
+  Result<recipe::Json> encode(const recipe::Json& input) const;
+  Result<recipe::Json> tokenize(const recipe::Json& input) const;
+  Result<recipe::Json> detokenize(const recipe::Json& input) const;
+  Result<recipe::Json> stream(const recipe::Json& input) const;
+  Result<const recipe::Tokenizer*> tokenizer() const;
+
+  const recipe::Tokenizer* tokenizer_;
+  const protocol::RecipePolicy policy_;
+};
+
+}  // namespace deepinfer::cli
