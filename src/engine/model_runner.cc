@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "engine/warm_up.h"
 #include "kernels/ops.h"
 
 namespace deepinfer::engine {
@@ -40,8 +41,10 @@ Result<std::unique_ptr<Executor>> ModelRunner::create(const EngineConfig& config
             plan_memory(model->config(), config, device->available_bytes(), model->weight_bytes()));
   log_start(*device, plan);
   DI_ASSIGN(auto cache, model::KvCache::create(model->config(), plan.shape, *device));
-  return std::unique_ptr<Executor>(
-      std::make_unique<ModelRunner>(std::move(device), std::move(model), std::move(cache), plan));
+  auto runner =
+      std::make_unique<ModelRunner>(std::move(device), std::move(model), std::move(cache), plan);
+  DI_TRY(runner->warm_up(config.scheduler));
+  return std::unique_ptr<Executor>(std::move(runner));
 }
 
 ModelRunner::ModelRunner(std::unique_ptr<device::Device> device,
@@ -55,6 +58,17 @@ ModelRunner::ModelRunner(std::unique_ptr<device::Device> device,
                .vocab_size = model_->config().vocab_size,
                .eos_token_ids = model_->config().eos_token_ids,
                .fingerprint = make_fingerprint(*model_, *device_)};
+}
+
+Status ModelRunner::warm_up(const SchedulerConfig& limits) {
+  const Batch batch = largest_step(capacity_, limits);
+  const auto output = execute(batch);
+  if (!output) {
+    return Status(output.error())
+        .with_context(fmt::format("a step of {} tokens (--max-num-batched-tokens) cannot run",
+                                  batch.num_tokens()));
+  }
+  return Status::ok();
 }
 
 Result<StepOutput> ModelRunner::execute(const Batch& batch) {

@@ -19,8 +19,9 @@ namespace deepinfer::engine {
 /// Runs batches on the model and samples. Created and used on its rank's thread.
 class ModelRunner final : public Executor {
  public:
-  /// Opens the device, maps the weights, plans memory and allocates the caches. Errors are those
-  /// of `Model::load`, `plan_memory` and the device.
+  /// Opens the device, maps the weights, plans memory, allocates the caches and runs the largest
+  /// step once, so that its work space is there. Errors are those of `Model::load`,
+  /// `plan_memory` and the device.
   static Result<std::unique_ptr<Executor>> create(const EngineConfig& config);
 
   /// From parts that exist already; `plan` has been made for them.
@@ -31,6 +32,7 @@ class ModelRunner final : public Executor {
   Result<StepOutput> execute(const Batch& batch) override;
 
  private:
+  Status warm_up(const SchedulerConfig& limits);
   model::ForwardInput make_input(const Batch& batch) const;
   StepOutput sample(const Batch& batch);
 
