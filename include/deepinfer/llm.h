@@ -37,6 +37,8 @@ struct LlmStats {
   uint64_t steps = 0;
   uint64_t prompt_tokens = 0;
   uint64_t generation_tokens = 0;
+  /// Of these, generated after their client had left: at most one step per cancel.
+  uint64_t abandoned_tokens = 0;
   uint64_t preemptions = 0;
   uint64_t finished_stop = 0;
   uint64_t finished_length = 0;

@@ -94,6 +94,7 @@ LlmStats Dispatcher::stats() const {
   stats.steps = metrics.steps.value();
   stats.prompt_tokens = metrics.prompt_tokens.value();
   stats.generation_tokens = metrics.generation_tokens.value();
+  stats.abandoned_tokens = metrics.abandoned_tokens.value();
   stats.preemptions = metrics.preemptions.value();
   stats.finished_stop = metrics.finished_stop.value();
   stats.finished_length = metrics.finished_length.value();

@@ -54,6 +54,7 @@ QueuedOutputStream::QueuedOutputStream(SequenceId id, std::shared_ptr<OutputQueu
 
 QueuedOutputStream::~QueuedOutputStream() {
   if (!output_->finished()) {
+    output_->abandon();
     // Full is impossible (the inbox has room for a submit and a cancel of every open request);
     // closed means that the engine has ended every request.
     static_cast<void>(inbox_->try_push(CancelCommand{.id = id_}));

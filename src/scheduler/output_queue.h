@@ -2,6 +2,7 @@
 
 /// The way of one request's output from its rank to its client.
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -21,6 +22,9 @@ class OutputQueue {
   StreamEvent wait_for(std::chrono::milliseconds timeout);
   /// The output with `finish` was pushed.
   bool finished() const;
+  /// The client has left: what is pushed from now on is for nobody.
+  void abandon() { abandoned_.store(true, std::memory_order_relaxed); }
+  bool abandoned() const { return abandoned_.load(std::memory_order_relaxed); }
 
  private:
   mutable std::mutex mutex_;
@@ -28,6 +32,7 @@ class OutputQueue {
   TokenOutput pending_;       // guarded by mutex_
   bool has_pending_ = false;  // guarded by mutex_
   bool finished_ = false;     // guarded by mutex_
+  std::atomic<bool> abandoned_{false};
 };
 
 /// The client's end. Queue and inbox are shared once per request, so that the stream may

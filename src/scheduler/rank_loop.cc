@@ -221,6 +221,9 @@ void RankLoop::deliver(Scheduler& scheduler) {
   for (RequestOutput& result : scheduler.take_outputs()) {
     metrics_.generation_tokens.add(result.output.tokens.size());
     const auto output = outputs_.find(result.id);
+    if (output->second->abandoned()) {
+      metrics_.abandoned_tokens.add(result.output.tokens.size());
+    }
     if (!result.output.finish) {
       output->second->push(std::move(result.output));
       continue;

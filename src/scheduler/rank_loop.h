@@ -25,12 +25,14 @@ namespace deepinfer::scheduler {
 /// What a rank has done, for readers on other threads. Counters only grow. Once a rank is idle:
 /// prompt_tokens is the sum of `Usage::prompt_tokens` over the requests that have run (computing
 /// a preempted request again counts nothing), generation_tokens the sum of
-/// `Usage::completion_tokens` over all, and every admitted request is in exactly one of the
+/// `Usage::completion_tokens` over all (abandoned_tokens of them came after their client had left:
+/// at most one step per cancel), and every admitted request is in exactly one of the
 /// finished counters.
 struct RankMetrics {
   base::Counter steps;
   base::Counter prompt_tokens;
   base::Counter generation_tokens;
+  base::Counter abandoned_tokens;
   base::Counter preemptions;
   base::Counter finished_stop;
   base::Counter finished_length;

@@ -78,6 +78,8 @@ std::string metrics_text(const LlmStats& stats, const std::string& model_name) {
               cache_usage(stats));
   page.single("prompt_tokens_total", "counter", "Prompt tokens processed.", stats.prompt_tokens);
   page.single("generation_tokens_total", "counter", "Tokens generated.", stats.generation_tokens);
+  page.single("abandoned_tokens_total", "counter", "Tokens generated after their client had left.",
+              stats.abandoned_tokens);
   add_finished(page, stats);
   page.single("num_preemptions_total", "counter", "Requests preempted.", stats.preemptions);
   page.single("engine_steps_total", "counter", "Steps completed.", stats.steps);

@@ -74,6 +74,7 @@ TEST(QueuedOutputStream, CancelsWhenDestroyedBeforeTheEnd) {
   const auto commands = inbox->drain();
   ASSERT_EQ(commands.size(), 1U);
   EXPECT_EQ(std::get<CancelCommand>(commands[0]).id, 42U);
+  EXPECT_TRUE(queue->abandoned());
 }
 
 TEST(QueuedOutputStream, DoesNotCancelWhatHasFinished) {
@@ -82,6 +83,7 @@ TEST(QueuedOutputStream, DoesNotCancelWhatHasFinished) {
   queue->push(tokens({1}, FinishReason::kStop));
   { const QueuedOutputStream stream(42, queue, inbox); }
   EXPECT_TRUE(inbox->drain().empty());
+  EXPECT_FALSE(queue->abandoned());
 }
 
 TEST(QueuedOutputStream, MayOutliveTheEngine) {

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
 
 #include "unit/scheduler/scheduler_harness.h"
 
@@ -114,6 +115,23 @@ TEST(RankLoop, IdleRanksTakePartInEveryStep) {
   EXPECT_GE(group.rank(0).metrics().steps.value(), 20U * 12);
   EXPECT_GE(group.rank(1).metrics().steps.value(), 20U * 12);
   EXPECT_EQ(group.rank(2).metrics().steps.value(), 20U * 12 + 1);
+}
+
+TEST(RankLoop, ACancelledRequestIsGoneAfterTheStepUnderWay) {
+  RankGroup group(1);
+  for (uint64_t cancels = 1; cancels <= 20; ++cancels) {
+    group.block(0);
+    const auto output = group.submit(0, make_request(make_prompt(5, 1), 100));
+    while (group.rank(0).metrics().running.value() == 0) {  // until its first step is planned
+      std::this_thread::yield();
+    }
+    output->abandon();
+    group.push(0, CancelCommand{.id = static_cast<SequenceId>(cancels)});
+    group.unblock(0);
+    EXPECT_EQ(drain(*output).last.finish, FinishReason::kAbort);
+    EXPECT_EQ(group.rank(0).metrics().abandoned_tokens.value(), cancels);
+    EXPECT_EQ(group.rank(0).metrics().steps.value(), cancels);
+  }
 }
 
 TEST(RankLoop, SurvivesCancelsAndWakesWithoutWork) {
