@@ -4,6 +4,8 @@
 
 #include "kernels/cpu/reference/table.h"
 #if defined(__x86_64__)
+#include <cpuid.h>
+
 #include "kernels/cpu/avx2/table.h"
 #include "kernels/cpu/avx512/table.h"
 #endif
@@ -37,6 +39,16 @@ static_assert(sizeof(kSlots) / sizeof(Slot) == sizeof(OpTable) / sizeof(void (*)
               "every op of the table needs a slot here");
 
 #if defined(__x86_64__)
+// The only one that clang's builtin does not know. It works on the registers of AVX, so the
+// operating system saves them if it does for AVX2.
+bool cpu_has_f16c() {
+  unsigned int eax = 0;
+  unsigned int ebx = 0;
+  unsigned int ecx = 0;
+  unsigned int edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
 // The builtins ask the operating system (XGETBV) too, not only the CPU.
 std::string_view missing_for_avx2() {
   if (!__builtin_cpu_supports("avx2")) {
@@ -45,7 +57,7 @@ std::string_view missing_for_avx2() {
   if (!__builtin_cpu_supports("fma")) {
     return "fma";
   }
-  return __builtin_cpu_supports("f16c") ? "" : "f16c";
+  return cpu_has_f16c() ? "" : "f16c";
 }
 
 std::string_view missing_for_avx512() {

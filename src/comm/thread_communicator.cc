@@ -122,7 +122,7 @@ class ThreadCommunicator final : public Communicator {
     DI_CHECK(received.size() == sent.size() * static_cast<size_t>(size()));
     DI_TRY(group_->enter(
         rank_, {.operation = Operation::kGather, .data = sent.data(), .size = sent.size()}));
-    const Status agreed = check_agreement();
+    Status agreed = check_agreement();
     if (agreed.is_ok() && !sent.empty()) {
       for (int32_t peer = 0; peer < size(); ++peer) {
         std::memcpy(received.data() + static_cast<size_t>(peer) * sent.size(),
@@ -143,14 +143,14 @@ class ThreadCommunicator final : public Communicator {
                                  .data = sent.data(),
                                  .size = sent.size(),
                                  .part_bytes = send_bytes}));
-    const Status copied = copy_parts(received, recv_bytes);
+    Status copied = copy_parts(received, recv_bytes);
     DI_TRY(group_->leave(rank_));
     return copied;
   }
 
   Status barrier() override {
     DI_TRY(group_->enter(rank_, {.operation = Operation::kBarrier}));
-    const Status agreed = check_agreement();
+    Status agreed = check_agreement();
     DI_TRY(group_->leave(rank_));
     return agreed;
   }
@@ -169,7 +169,7 @@ class ThreadCommunicator final : public Communicator {
     DI_TRY(group_->enter(
         rank_,
         {.operation = operation, .reduce = op, .data = values.data(), .size = values.size()}));
-    const Status agreed = check_agreement();
+    Status agreed = check_agreement();
     std::vector<T> result;
     if (agreed.is_ok()) {
       const auto* first = static_cast<const T*>(group_->of(0).data);
@@ -235,6 +235,7 @@ std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int32_t siz
   DI_CHECK(size >= 1);
   const auto group = std::make_shared<Group>(size);
   std::vector<std::unique_ptr<Communicator>> ends;
+  ends.reserve(static_cast<size_t>(size));
   for (int32_t rank = 0; rank < size; ++rank) {
     ends.push_back(std::make_unique<ThreadCommunicator>(group, rank));
   }

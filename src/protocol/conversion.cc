@@ -348,14 +348,13 @@ Status Converter::top_p() {
   }
   float& top_p = out_.options.top_p;
   const bool thinks = out_.conversation.thinking_mode;
-  if (policy_.requested_sampling) {
+  const bool v41 = out_.encoding == recipe::Encoding::kV41;
+  if (policy_.requested_sampling || (!v41 && !thinks)) {
     top_p = requested;
-  } else if (out_.encoding == recipe::Encoding::kV41) {
+  } else if (v41) {
     top_p = thinks ? std::max(requested, 0.95F) : 1.0F;
-  } else if (thinks) {
-    top_p = tools_in_use() ? 0.95F : 1.0F;
   } else {
-    top_p = requested;
+    top_p = tools_in_use() ? 0.95F : 1.0F;
   }
   return Status::ok();
 }

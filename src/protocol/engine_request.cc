@@ -12,8 +12,8 @@ namespace {
 constexpr size_t kMaxStopTokens = 64;
 constexpr size_t kMaxLogitBias = 1024;
 
-Status refuse(std::string param, const std::string& problem) {
-  return invalid_argument("`" + param + "` " + problem).with_param(std::move(param));
+Status refuse(const std::string& param, const std::string& problem) {
+  return invalid_argument("`" + param + "` " + problem).with_param(param);
 }
 
 std::string vocabulary_range(const ModelInfo& model) {
