@@ -74,6 +74,8 @@ struct HttpConfig {
   /// Origins allowed by CORS; empty = CORS off.
   std::vector<std::string> allowed_origins;
   int64_t max_request_bytes = 64LL * 1024 * 1024;
+  /// Bytes that the bodies of all requests may hold together; beyond it, 503.
+  int64_t max_buffered_bytes = 1024LL * 1024 * 1024;
   /// Connections that may be open, idle ones included.
   int32_t max_connections = 16384;
   /// Requests being worked on; beyond it only health and metrics are answered.

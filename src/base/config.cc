@@ -80,6 +80,8 @@ Status validate(const ServerConfig& config) {
   const HttpConfig& http = config.http;
   DI_TRY(in_range("--port", http.port, 0, 65535));
   DI_TRY(in_range<int64_t>("--max-request-bytes", http.max_request_bytes, 1024, 1LL << 32));
+  DI_TRY(in_range<int64_t>("--max-buffered-bytes", http.max_buffered_bytes, http.max_request_bytes,
+                           1LL << 44));
   DI_TRY(in_range("--max-connections", http.max_connections, 1, 1 << 20));
   DI_TRY(in_range("--max-streams", http.max_streams, 1, 1 << 16));
   for (const std::string& key : http.api_keys) {

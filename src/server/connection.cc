@@ -84,6 +84,11 @@ bool Connection::write(std::string_view data, base::TimePoint deadline) {
   return !write_failed_;
 }
 
+bool Connection::has_unread() const {
+  char byte = 0;
+  return !input_.empty() || ::recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 void Connection::trim_input() {
   if (input_.empty() && input_.capacity() > kIdleInputBytes) {
     std::string().swap(input_);

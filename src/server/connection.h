@@ -42,6 +42,9 @@ class Connection {
   /// Bytes that arrived and belong to no request yet.
   std::string& input() { return input_; }
 
+  /// Bytes wait that nobody has read: in `input` or still in the socket.
+  bool has_unread() const;
+
   /// Gives back the memory of an empty input; thousands of connections may be idle.
   void trim_input();
 

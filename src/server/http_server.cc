@@ -75,7 +75,7 @@ std::optional<Refusal> refusal_of_body(const RequestHead& head, const Target& ta
   if (route != nullptr && (*route)->method == "POST") {
     return std::nullopt;
   }
-  return refuse(413, fmt::format("{} {} takes no body, got one", head.method, head.path));
+  return refuse(413, fmt::format("{} {} takes no body, got one", head.method, head.raw_path));
 }
 
 void log_request(const RequestHead& head, int http_status, const std::string& request_id) {
@@ -123,6 +123,7 @@ HttpServer::HttpServer(const HttpConfig& config, const HttpTuning& tuning, Route
       tuning_(tuning),
       routes_(std::move(routes)),
       gate_(gate_limits(config, tuning)),
+      body_budget_(static_cast<uint64_t>(config.max_buffered_bytes)),
       port_(listener.port),
       address_(std::move(listener.address)),
       poller_(std::move(listener.sockets), poller_limits(config, tuning),
@@ -199,7 +200,8 @@ bool HttpServer::serve_one(Connection& connection, bool shed) {
     refuse_request(connection, *refusal, head, request_id);
     return false;
   }
-  auto body = gate_.read_body(connection, *head);
+  BodyLease lease(body_budget_);  // until the answer is out: the body lives as long
+  auto body = gate_.read_body(connection, *head, lease);
   if (const auto* body_refusal = std::get_if<Refusal>(&body)) {
     refuse_request(connection, *body_refusal, head, request_id);
     return false;
@@ -235,6 +237,12 @@ bool HttpServer::answer(Connection& connection, const RequestHead& head, std::st
     DI_LOG_ERROR("request_id={}: {}", request_id, error.what());
   }
   current_ = nullptr;
+  const bool healthy = served && !connection.write_failed() && !connection.gone();
+  if (healthy && (!keep || exchange.close) && connection.has_unread()) {
+    // Closing over unread bytes resets the connection, and the client may lose the answer.
+    connection.finish_and_drain();
+    return false;
+  }
   return served && keep && !exchange.close && !connection.write_failed() && !connection.gone();
 }
 

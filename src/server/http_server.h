@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "deepinfer/config.h"
+#include "server/body_budget.h"
 #include "server/exchange.h"
 #include "server/listener.h"
 #include "server/poller.h"
@@ -77,6 +78,7 @@ class HttpServer final : private httplib::Server {
   const HttpTuning tuning_;
   const RouteTable routes_;
   const RequestGate gate_;
+  BodyBudget body_budget_;
   const int port_;
   const std::string address_;
   std::atomic<bool> draining_{false};

@@ -22,6 +22,7 @@ constexpr uint64_t kFirstListenerKey = 1;
 constexpr int kMaxEvents = 256;
 constexpr int kAcceptsPerEvent = 64;
 constexpr std::chrono::milliseconds kAcceptPause{10};
+constexpr std::chrono::seconds kReportInterval{10};
 
 PeerAddress peer_address(const sockaddr_storage& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
@@ -221,7 +222,7 @@ void Poller::accept_from(int listener_fd) {
     if (!socket.valid()) {
       const bool harmless = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
       if (!harmless) {
-        DI_LOG_ERROR("accept failed, trying again: {}", std::strerror(errno));
+        report_accept_failure(errno);
         pause_accepting();
       }
       return;
@@ -318,6 +319,15 @@ void Poller::expire(WaitList& list) {
     }
     // Half a head gets its 408 from a worker; silence is closed silently.
     entry.connection->input().empty() ? remove(list.front()) : activate(entry);
+  }
+}
+
+// Out of descriptors, every try fails: one line a while tells as much as a hundred a second.
+void Poller::report_accept_failure(int error) {
+  const base::TimePoint now = std::chrono::steady_clock::now();
+  if (!accept_reported_ || now - *accept_reported_ >= kReportInterval) {
+    DI_LOG_ERROR("accept failed, trying again: {}", std::strerror(error));
+    accept_reported_ = now;
   }
 }
 

@@ -89,6 +89,7 @@ class Poller {
   void arm(const Entry& entry, uint32_t events);
   void expire(WaitList& list);
   void make_room();
+  void report_accept_failure(int error);
   void pause_accepting();
   void resume_accepting();
   void close_listeners();
@@ -109,6 +110,7 @@ class Poller {
   WaitList idle_;
   uint64_t next_id_;
   std::optional<base::TimePoint> accept_again_;
+  std::optional<base::TimePoint> accept_reported_;
   bool accepting_ = true;
 
   // Guarded by mutex_.

@@ -16,6 +16,13 @@ Refusal body_too_slow() {
   return {408, deadline_exceeded("the request body did not arrive in time"), {}};
 }
 
+Refusal no_memory_for_body() {
+  return {503,
+          unavailable("the bodies of other requests take all the memory there is for them")
+              .with_reason("server_overloaded"),
+          {}};
+}
+
 }  // namespace
 
 std::variant<ClientLeft, Refusal, RequestHead> RequestGate::take_head(
@@ -35,8 +42,8 @@ std::variant<ClientLeft, Refusal, RequestHead> RequestGate::take_head(
   return Refusal{408, deadline_exceeded("the request head did not arrive in time"), {}};
 }
 
-RequestGate::BodyResult RequestGate::read_body(Connection& connection,
-                                               const RequestHead& head) const {
+RequestGate::BodyResult RequestGate::read_body(Connection& connection, const RequestHead& head,
+                                               BodyLease& lease) const {
   if (!head.has_body()) {
     return std::string();
   }
@@ -48,10 +55,12 @@ RequestGate::BodyResult RequestGate::read_body(Connection& connection,
     connection.write("HTTP/1.1 100 Continue\r\n\r\n",
                      std::chrono::steady_clock::now() + limits_.write_timeout);
   }
-  return head.chunked ? read_chunked(connection) : read_sized(connection, *head.content_length);
+  return head.chunked ? read_chunked(connection, lease)
+                      : read_sized(connection, *head.content_length, lease);
 }
 
-RequestGate::BodyResult RequestGate::read_sized(Connection& connection, uint64_t size) const {
+RequestGate::BodyResult RequestGate::read_sized(Connection& connection, uint64_t size,
+                                                BodyLease& lease) const {
   const base::TimePoint deadline = std::chrono::steady_clock::now() + limits_.body_timeout;
   std::string& input = connection.input();
   const auto buffered = static_cast<size_t>(std::min<uint64_t>(size, input.size()));
@@ -59,6 +68,9 @@ RequestGate::BodyResult RequestGate::read_sized(Connection& connection, uint64_t
   input.erase(0, buffered);
   while (body.size() < size) {
     const auto wanted = static_cast<size_t>(std::min<uint64_t>(size - body.size(), kReadBytes));
+    if (!lease.grow_to(body.size() + wanted)) {
+      return no_memory_for_body();
+    }
     switch (connection.read_before(body, wanted, deadline)) {
       case Connection::Read::kData:
         break;
@@ -74,7 +86,7 @@ RequestGate::BodyResult RequestGate::read_sized(Connection& connection, uint64_t
   return body;
 }
 
-RequestGate::BodyResult RequestGate::read_chunked(Connection& connection) const {
+RequestGate::BodyResult RequestGate::read_chunked(Connection& connection, BodyLease& lease) const {
   const base::TimePoint deadline = std::chrono::steady_clock::now() + limits_.body_timeout;
   ChunkedDecoder decoder(limits_.body_bytes);
   std::string body;
@@ -87,6 +99,9 @@ RequestGate::BodyResult RequestGate::read_chunked(Connection& connection) const 
     }
     if (decoder.done()) {
       return body;
+    }
+    if (!lease.grow_to(body.size() + kReadBytes)) {
+      return no_memory_for_body();
     }
     switch (connection.read_before(input, kReadBytes, deadline)) {
       case Connection::Read::kData:

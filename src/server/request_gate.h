@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "server/body_budget.h"
 #include "server/connection.h"
 #include "server/refusal.h"
 #include "server/request_head.h"
@@ -39,9 +40,10 @@ class RequestGate {
   std::variant<ClientLeft, Refusal, RequestHead> take_head(Connection& connection) const;
 
   /// Reads the body that `head` announces. Sends `100 Continue` first when it was asked for and
-  /// nothing has arrived.
+  /// nothing has arrived. What has arrived is counted on `lease`; 503 when that cannot grow.
   std::variant<ClientLeft, Refusal, std::string> read_body(Connection& connection,
-                                                           const RequestHead& head) const;
+                                                           const RequestHead& head,
+                                                           BodyLease& lease) const;
 
   /// Answers with the refusal and `extra_headers`, and ends the connection so that the client
   /// can still read the answer.
@@ -50,8 +52,8 @@ class RequestGate {
 
  private:
   using BodyResult = std::variant<ClientLeft, Refusal, std::string>;
-  BodyResult read_sized(Connection& connection, uint64_t size) const;
-  BodyResult read_chunked(Connection& connection) const;
+  BodyResult read_sized(Connection& connection, uint64_t size, BodyLease& lease) const;
+  BodyResult read_chunked(Connection& connection, BodyLease& lease) const;
 
   const GateLimits limits_;
 };

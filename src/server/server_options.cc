@@ -60,6 +60,8 @@ void add_server_flags(FlagSet& flags, Draft& draft) {
   flags.text("api-key-file", draft.api_key_file, "File with one key per line");
   flags.list("allowed-origins", draft.origins, "Origins for CORS, or a JSON list; * = all");
   flags.number("max-request-bytes", http.max_request_bytes, "Largest request body");
+  flags.number("max-buffered-bytes", http.max_buffered_bytes,
+               "Bytes that all request bodies may hold together; more get 503");
   flags.number("max-connections", http.max_connections, "Open connections, idle ones included");
   flags.number("max-streams", http.max_streams, "Requests worked on at once; more get 503");
   flags.seconds("request-timeout", http.request_timeout, "Limit of one request; 0 = none");

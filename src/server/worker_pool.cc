@@ -9,6 +9,11 @@
 
 namespace deepinfer::server {
 
+WorkerPool::WorkerPool(const WorkerLimits& limits) : limits_(limits) {
+  const std::lock_guard lock(mutex_);
+  start_thread_locked();
+}
+
 WorkerPool::~WorkerPool() {
   std::vector<pthread_t> finished;
   {
@@ -46,7 +51,7 @@ bool WorkerPool::wait_idle(base::TimePoint deadline) {
   return changed_.wait_until(lock, deadline, [this] { return queue_.empty() && running_ == 0; });
 }
 
-// If the system gives no thread, the job waits for one of the others.
+// If the system gives no thread, the job waits for one of the others: one is always there.
 void WorkerPool::start_thread_locked() {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -74,8 +79,14 @@ void WorkerPool::work() {
     const bool called =
         work_.wait_for(lock, limits_.idle_timeout, [this] { return stop_ || !queue_.empty(); });
     --waiting_;
-    if (queue_.empty() && (stop_ || !called)) {
+    if (queue_.empty() && stop_) {
       break;
+    }
+    if (queue_.empty() && !called) {
+      if (threads_ > 1) {
+        break;
+      }
+      continue;
     }
     Job job = std::move(queue_.front());
     queue_.pop_front();

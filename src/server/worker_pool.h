@@ -24,7 +24,7 @@ struct WorkerLimits {
   int reserve = 16;
   /// Handlers keep no large objects on the stack, so thousands of threads stay cheap.
   size_t stack_bytes = size_t{256} * 1024;
-  /// A thread without work for this long ends.
+  /// A thread without work for this long ends, the last one excepted.
   std::chrono::milliseconds idle_timeout{10'000};
 };
 
@@ -34,7 +34,8 @@ class WorkerPool {
   /// `shed`: the job must answer at once and refuse everything that takes time.
   using Job = std::function<void(bool shed)>;
 
-  explicit WorkerPool(const WorkerLimits& limits) : limits_(limits) {}
+  /// Starts the first thread, which stays.
+  explicit WorkerPool(const WorkerLimits& limits);
   /// Runs what is queued, then ends all threads.
   ~WorkerPool();
 

@@ -95,6 +95,39 @@ TEST_F(HttpServerTest, ClosesWhenAskedTo) {
   }
 }
 
+TEST_F(HttpServerTest, ClosesWithoutAResetOverPipelinedBytes) {
+  start();
+  RawClient client = connect();
+  client.send("GET /health HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n" +
+              post_text("/echo", std::string(100'000, 'x')));
+  EXPECT_EQ(client.read_response()->status, 200);
+  EXPECT_TRUE(client.wait_for_close());
+  EXPECT_FALSE(client.was_reset());
+}
+
+TEST_F(HttpServerTest, BodiesShareABudgetWhileTheirRequestsRun) {
+  config_.max_request_bytes = 1 << 20;
+  config_.max_buffered_bytes = 1 << 20;
+  start();
+  const std::string body(700'000, 'x');
+  RawClient first = connect();
+  first.send(post_text("/hold", body));
+  wait_for_held(1);
+  for (const std::string& second :
+       {post_text("/echo", body),
+        "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nAAE60\r\n" + body +
+            "\r\n0\r\n\r\n"}) {
+    const RawResponse refused = exchange(second);
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_EQ(nlohmann::json::parse(refused.body)["error"]["code"], "server_overloaded");
+    EXPECT_FALSE(refused.header("retry-after").empty());
+  }
+  EXPECT_EQ(exchange(post_text("/echo", "small")).body, "small");
+  let_go();
+  EXPECT_EQ(first.read_response()->status, 200);
+  EXPECT_EQ(exchange(post_text("/echo", body)).body, body);
+}
+
 TEST_F(HttpServerTest, HidesWhatAHandlerThrew) {
   start();
   RawClient client = connect();

@@ -64,8 +64,10 @@ bool RawClient::read_until(std::string_view text) {
 }
 
 bool RawClient::wait_for_close() {
+  errno = 0;
   while (read_more()) {
   }
+  was_reset_ = errno == ECONNRESET;
   return errno != EAGAIN && errno != EWOULDBLOCK;
 }
 

@@ -35,6 +35,8 @@ class RawClient {
   bool read_until(std::string_view text);
   /// True if the server ended the connection (whatever came before is kept in `received`).
   bool wait_for_close();
+  /// That end was a reset, which may lose what the server had sent.
+  bool was_reset() const { return was_reset_; }
   /// All bytes that no `read_response` took.
   const std::string& received() const { return buffer_; }
 
@@ -52,6 +54,7 @@ class RawClient {
 
   UniqueFd socket_;
   std::string buffer_;
+  bool was_reset_ = false;
 };
 
 /// `POST path` with a JSON body and its length.
