@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "recipe/chat_encoder.h"
+#include "recipe/detokenizer.h"
 #include "recipe/tokenizer.h"
 
 namespace deepinfer::recipe {

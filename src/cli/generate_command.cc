@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/exit_code.h"
 #include "base/log.h"
 #include "cli/batch_runner.h"
 #include "cli/engine_flags.h"
-#include "cli/exit_code.h"
 #include "cli/generate_line.h"
 #include "cli/progress_bar.h"
 
@@ -118,7 +118,7 @@ void add_generate_command(CLI::App& app, int& exit_code_out) {
     if (!status.is_ok()) {
       std::cerr << status.message() << '\n';
     }
-    exit_code_out = exit_code(status);
+    exit_code_out = base::exit_code_of(status);
   });
 }
 

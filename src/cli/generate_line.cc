@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "protocol/completion.h"
+#include "recipe/detokenizer.h"
 
 namespace deepinfer::cli {
 namespace {

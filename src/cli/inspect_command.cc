@@ -9,9 +9,9 @@
 #include <sstream>
 #include <utility>
 
+#include "base/exit_code.h"
 #include "base/log.h"
 #include "cli/engine_flags.h"
-#include "cli/exit_code.h"
 #include "device/memory_info.h"
 #include "engine/memory_plan.h"
 
@@ -138,7 +138,7 @@ void add_inspect_command(CLI::App& app, int& exit_code_out) {
     const Status valid = validate(*engine);
     if (!valid.is_ok()) {
       std::fprintf(stderr, "%s\n", valid.message().c_str());
-      exit_code_out = kExitUsage;
+      exit_code_out = base::kExitUsage;
       return;
     }
     const std::string& tokenizer_dir =
@@ -146,7 +146,7 @@ void add_inspect_command(CLI::App& app, int& exit_code_out) {
     const CheckpointReport report = inspect_checkpoint(engine->model_dir, tokenizer_dir);
     const std::string text = format_report(report, *engine, device::available_memory_bytes());
     std::fwrite(text.data(), 1, text.size(), stdout);
-    exit_code_out = report.problems.empty() ? kExitOk : kExitModel;
+    exit_code_out = report.problems.empty() ? base::kExitOk : base::kExitModel;
   });
 }
 

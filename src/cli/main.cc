@@ -2,9 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
-#include "cli/exit_code.h"
+#include "base/exit_code.h"
 #include "cli/generate_command.h"
 #include "cli/inspect_command.h"
 #include "cli/recipe_command.h"
@@ -19,12 +20,13 @@ int run(int argc, char** argv) {
   int exit_code = 0;
   deepinfer::cli::add_generate_command(app, exit_code);
   deepinfer::cli::add_inspect_command(app, exit_code);
-  deepinfer::cli::add_recipe_command(app, exit_code);
+  const char* tokenizer = std::getenv("DEEPINFER_TOKENIZER");
+  deepinfer::cli::add_recipe_command(app, tokenizer == nullptr ? "" : tokenizer, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // CLI11's own codes are 100 and up; --help is 0.
-    return app.exit(error) == 0 ? deepinfer::cli::kExitOk : deepinfer::cli::kExitUsage;
+    return app.exit(error) == 0 ? deepinfer::base::kExitOk : deepinfer::base::kExitUsage;
   }
   return exit_code;
 }
@@ -36,6 +38,6 @@ int main(int argc, char** argv) {
     return run(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "deepinfer-cli: %s\n", error.what());
-    return deepinfer::cli::kExitFailure;
+    return deepinfer::base::kExitFailure;
   }
 }

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "cli/exit_code.h"
+#include "base/exit_code.h"
 #include "cli/recipe_kinds.h"
 #include "recipe/tokenizer.h"
 
@@ -48,7 +48,7 @@ int run_recipe_command(const RecipeCommand& command, std::istream& in, std::ostr
     auto loaded = recipe::Tokenizer::load(dir.empty() ? "." : dir.string());
     if (!loaded) {
       std::fprintf(stderr, "%s\n", loaded.error().message().c_str());
-      return exit_code(loaded.error());
+      return base::exit_code_of(loaded.error());
     }
     tokenizer = std::move(*loaded);
   }
@@ -61,11 +61,12 @@ int run_recipe_command(const RecipeCommand& command, std::istream& in, std::ostr
         << '\n'
         << std::flush;
   }
-  return kExitOk;
+  return base::kExitOk;
 }
 
-void add_recipe_command(CLI::App& app, int& exit_code_out) {
+void add_recipe_command(CLI::App& app, const std::string& default_tokenizer, int& exit_code_out) {
   auto command = std::make_shared<RecipeCommand>();
+  command->tokenizer = default_tokenizer;
   CLI::App* sub = app.add_subcommand(
       "recipe", "Answer recorded cases of the recipe layer, one JSON object a line");
   sub->add_option("kind", command->kind, "What the lines hold, for example chat-convert")
@@ -73,8 +74,8 @@ void add_recipe_command(CLI::App& app, int& exit_code_out) {
   sub->add_option("--policy", command->policy, "Whose behaviour to show")
       ->check(CLI::IsMember({"reference", "server"}))
       ->capture_default_str();
-  sub->add_option("--tokenizer", command->tokenizer, "A tokenizer.json or its folder")
-      ->envname("DEEPINFER_TOKENIZER");
+  sub->add_option("--tokenizer", command->tokenizer,
+                  "A tokenizer.json or its folder (DEEPINFER_TOKENIZER)");
   sub->callback([command, &exit_code_out] {
     exit_code_out = run_recipe_command(*command, std::cin, std::cout);
   });

@@ -18,8 +18,9 @@ struct RecipeCommand {
   std::string tokenizer;
 };
 
-/// Declares the subcommand; `exit_code` receives its result when it was run.
-void add_recipe_command(CLI::App& app, int& exit_code);
+/// Declares the subcommand; `default_tokenizer` may be empty; `exit_code` receives the result
+/// when it was run.
+void add_recipe_command(CLI::App& app, const std::string& default_tokenizer, int& exit_code);
 
 /// Reads `{"id", "input"}` lines and answers each at once with `{"id", "output"}` or
 /// `{"id", "error"}`, in order, until the end of `in`. A bad line never ends it. Returns an

@@ -6,6 +6,7 @@
 #include "cli/chat_stream_case.h"
 #include "cli/recipe_json.h"
 #include "protocol/conversion.h"
+#include "recipe/detokenizer.h"
 
 namespace deepinfer::cli {
 

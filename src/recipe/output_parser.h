@@ -14,9 +14,9 @@
 
 #include "deepinfer/request.h"
 #include "recipe/chat.h"
+#include "recipe/detokenizer.h"
 #include "recipe/recipe.h"
 #include "recipe/stop_matcher.h"
-#include "recipe/tokenizer.h"
 
 namespace deepinfer::recipe {
 
@@ -131,7 +131,7 @@ class OutputParser {
   bool recognises_calls() const { return options_.parse_tool_calls || rules_.hide_markup; }
   State answer_state() const;
 
-  // Tool calls (tool_call_states.cc).
+  // Tool calls (output_parser_calls.cc).
   void on_between_calls_match(int32_t pattern);
   void on_name_match(int32_t pattern, Out& out);
   void on_in_call_match(int32_t pattern, const Span& marker, Out& out);

@@ -254,12 +254,14 @@ void RankLoop::fail(const Status& cause, Scheduler& scheduler) {
   DI_LOG_ERROR("rank {}: the engine failed: {}", rank_, cause.message());
   {
     const std::lock_guard lock(failure_mutex_);
-    failure_ = unavailable(fmt::format("the engine failed: {}", cause.message()));
+    failure_ = unavailable(fmt::format("the engine failed: {}", cause.message()))
+                   .with_reason("engine_failed");
   }
   failed_ = true;
   communicator_.reset();  // ends the steps of the other ranks too
   step_began_ns_ = -1;
-  scheduler.fail_all(cause.with_context("the engine failed"), clock_.now());
+  // Whatever the cause was, for a client it is the engine that is not there.
+  scheduler.fail_all(failure(), clock_.now());
 }
 
 Status RankLoop::failure() const {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/exit_code.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "server/unique_fd.h"
@@ -158,16 +159,16 @@ class Run {
         DI_LOG_INFO("signal {}: finishing within {} ms", signal,
                     options_.config.http.shutdown_timeout.count());
         // A load cannot be interrupted, and nothing is being served yet.
-        return load_ended ? -1 : end_now(kExitOk);
+        return load_ended ? -1 : end_now(base::kExitOk);
       }
       if (load_ended && !load_failure_.is_ok()) {
         DI_LOG_ERROR("cannot load the model: {}", load_failure_.message());
-        return exit_code_of(load_failure_);
+        return base::exit_code_of(load_failure_);
       }
       if (!load_ended && now() > load_deadline_) {
         DI_LOG_ERROR("not ready within {} s (--startup-timeout)",
                      options_.startup_timeout.count() / 1000);
-        return end_now(kExitStartTimeout);
+        return end_now(base::kExitStartTimeout);
       }
       if (const Status health = service_.health(); load_ended && !health.is_ok()) {
         return end_after_failure(health);
@@ -182,7 +183,7 @@ class Run {
     service_.fail(health);
     watch_.wait(tuning_.failure_grace);
     drain_until(now());
-    return kExitFailure;
+    return base::kExitFailure;
   }
 
   // Leaves threads that cannot be stopped to the operating system.
@@ -195,7 +196,7 @@ class Run {
   int drain() {
     drain_until(now() + options_.config.http.shutdown_timeout);
     DI_LOG_INFO("all requests have ended");
-    return kExitOk;
+    return base::kExitOk;
   }
 
   // A step that hangs in a driver or a collective never comes back, and the engine cannot stop
@@ -204,7 +205,7 @@ class Run {
     const Status health = service_.health();
     DI_LOG_ERROR("{}; it does not stop, so the process ends without it",
                  health.is_ok() ? "the engine is still in a step" : health.message());
-    end_now(health.is_ok() ? kExitFailure : kExitHung);
+    end_now(health.is_ok() ? base::kExitFailure : base::kExitHung);
   }
 
   // Meanwhile a second signal ends the process at once.
@@ -245,22 +246,6 @@ class Run {
 
 }  // namespace
 
-int exit_code_of(const Status& load_failure) {
-  switch (load_failure.code()) {
-    case StatusCode::kInvalidArgument:
-      return kExitUsage;
-    case StatusCode::kNotFound:
-    case StatusCode::kFailedPrecondition:
-    case StatusCode::kUnimplemented:
-      return kExitModel;
-    case StatusCode::kResourceExhausted:
-    case StatusCode::kUnavailable:
-      return kExitDevice;
-    default:
-      return kExitFailure;
-  }
-}
-
 int32_t connections_within(uint64_t num_descriptors, int32_t wanted) {
   const uint64_t left = num_descriptors - std::min(num_descriptors, kOtherDescriptors);
   return static_cast<int32_t>(std::clamp<uint64_t>(left, 1, static_cast<uint64_t>(wanted)));
@@ -280,7 +265,8 @@ int serve_until_signal(const ServerOptions& options, Loader loader, std::vector<
   auto server = Server::listen(http, service, tuning.http, std::move(extra_routes));
   if (!server) {
     DI_LOG_ERROR("{}", server.error().message());
-    return server.error().code() == StatusCode::kInvalidArgument ? kExitUsage : kExitAddress;
+    return server.error().code() == StatusCode::kInvalidArgument ? base::kExitUsage
+                                                                 : base::kExitAddress;
   }
   log_start(options, **server, (*server)->http().address());
   (*server)->start();

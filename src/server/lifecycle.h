@@ -16,19 +16,6 @@
 
 namespace deepinfer::server {
 
-/// Exit statuses (deploy contract).
-inline constexpr int kExitOk = 0;
-inline constexpr int kExitFailure = 1;
-inline constexpr int kExitUsage = 2;
-inline constexpr int kExitModel = 3;
-inline constexpr int kExitDevice = 4;
-inline constexpr int kExitStartTimeout = 5;
-inline constexpr int kExitHung = 6;
-inline constexpr int kExitAddress = 7;
-
-/// The exit status for a model that could not be loaded.
-int exit_code_of(const Status& load_failure);
-
 /// `wanted` connections (at least 1), or as many as leave the rest of the process its descriptors.
 int32_t connections_within(uint64_t num_descriptors, int32_t wanted);
 

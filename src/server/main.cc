@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/exit_code.h"
 #include "base/log.h"
 #include "deepinfer/llm.h"
 #include "model/model_config.h"
@@ -55,10 +56,10 @@ int dry_run(const EngineConfig& config) {
   }
   if (!status.is_ok()) {
     std::fprintf(stderr, "%s\n", status.message().c_str());
-    return exit_code_of(status);
+    return base::exit_code_of(status);
   }
   std::printf("ok\n");
-  return kExitOk;
+  return base::kExitOk;
 }
 
 int check_health(const HttpConfig& config) {
@@ -73,14 +74,14 @@ int run(const ServerOptions& options) {
   if (const Status status = base::configure_logging(options.log_level, options.log_format);
       !status.is_ok()) {
     std::fprintf(stderr, "%s\n", status.message().c_str());
-    return kExitUsage;
+    return base::kExitUsage;
   }
   if (options.check_health) {
     return check_health(options.config.http);
   }
   if (options.print_config) {
     std::fputs(config_text(options.settings).c_str(), stdout);
-    return kExitOk;
+    return base::kExitOk;
   }
   if (options.dry_run) {
     return dry_run(options.config.engine);

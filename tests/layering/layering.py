@@ -61,7 +61,7 @@ VARIANT_ANGLED = re.compile(
 
 # Word in the code -> pattern of the files that may hold it, and why.
 WORDS = {
-    r"\b(secure_)?getenv\s*\(|\benviron\b": (
+    r"\b(secure_)?getenv\s*\(|\benviron\b|->envname\(": (
         r"src/(server|cli)/main\.cc$",
         "the environment is read in main only",
     ),

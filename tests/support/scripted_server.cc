@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/exit_code.h"
 #include "base/log.h"
 #include "recipe/recipe.h"
 #include "server/lifecycle.h"
@@ -122,7 +123,7 @@ int run(std::vector<std::string> arguments) {
   if (setup.scenario.empty() ||
       !base::configure_logging(setup.options.log_level, setup.options.log_format).is_ok()) {
     std::fprintf(stderr, "--scenario: a readable file is needed\n");
-    return server::kExitUsage;
+    return base::kExitUsage;
   }
   return server::serve_until_signal(
       setup.options, [&setup](server::Service& service) { return load(setup, service); },

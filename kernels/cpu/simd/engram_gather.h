@@ -2,8 +2,8 @@
 
 /// out[t, c] = table[rows[t, c]], scales applied
 
-#include "kernels/cpu/simd/codes.h"
 #include "kernels/cpu/simd/common.h"
+#include "kernels/cpu/simd/weight_formats.h"
 
 namespace deepinfer::kernels {
 namespace {

@@ -7,7 +7,7 @@
 /// depend on how many tokens the step has, on the thread, or on the rows beside it. Scales are
 /// powers of two: on which operand they are applied does not change a bit.
 
-#include "kernels/cpu/simd/codes.h"
+#include "kernels/cpu/simd/weight_formats.h"
 
 namespace deepinfer::kernels {
 namespace {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "recipe/bpe_tokenizer.h"
+#include "recipe/detokenizer.h"
 #include "recipe/utf8.h"
 
 namespace deepinfer::recipe {

@@ -1,4 +1,5 @@
 #include "recipe/tokenizer.h"
+#include "recipe/detokenizer.h"
 
 #include <gtest/gtest.h>
 

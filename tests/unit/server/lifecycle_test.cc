@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/exit_code.h"
 #include "base/log.h"
 
 namespace deepinfer::server {
@@ -79,11 +80,11 @@ class LifecycleDeathTest : public ::testing::Test {
 
 TEST_F(LifecycleDeathTest, AHungEngineEndsTheProcess) {
   EXPECT_EXIT(std::_Exit(serve_hung(unavailable("a step has been running for 121 s"))),
-              ::testing::ExitedWithCode(kExitHung), "E a step has been running for 121 s;");
+              ::testing::ExitedWithCode(base::kExitHung), "E a step has been running for 121 s;");
 }
 
 TEST_F(LifecycleDeathTest, ASignalEndsTheProcessWhenTheEngineCannotStop) {
-  EXPECT_EXIT(std::_Exit(serve_hung(Status::ok())), ::testing::ExitedWithCode(kExitFailure),
+  EXPECT_EXIT(std::_Exit(serve_hung(Status::ok())), ::testing::ExitedWithCode(base::kExitFailure),
               "E the engine is still in a step;");
 }
 

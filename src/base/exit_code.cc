@@ -1,9 +1,9 @@
-#include "cli/exit_code.h"
+#include "base/exit_code.h"
 
-namespace deepinfer::cli {
+namespace deepinfer::base {
 
-int exit_code(const Status& status) {
-  switch (status.code()) {
+int exit_code_of(const Status& failure) {
+  switch (failure.code()) {
     case StatusCode::kOk:
       return kExitOk;
     case StatusCode::kInvalidArgument:
@@ -13,10 +13,11 @@ int exit_code(const Status& status) {
     case StatusCode::kUnimplemented:
       return kExitModel;
     case StatusCode::kResourceExhausted:
+    case StatusCode::kUnavailable:
       return kExitDevice;
     default:
       return kExitFailure;
   }
 }
 
-}  // namespace deepinfer::cli
+}  // namespace deepinfer::base
