@@ -29,7 +29,6 @@ BUILD_PACKAGES=(
   "libspdlog-dev 1.10.0"
   "libssl-dev 3.0"
   "libutf8proc-dev 2.8.0"
-  "libxxhash-dev 0.8.1"
   "ninja-build 1.11.1"
   "nlohmann-json3-dev 3.11.2"
   "pkg-config 1.8.1"

@@ -18,7 +18,7 @@ using TokenId = int32_t;
 
 /// How tokens are drawn. The defaults sample from the unmodified distribution.
 struct SamplingParams {
-  /// >= 0; 0 takes the most likely token (ties: smallest id).
+  /// [0, 100] (the HTTP interface: [0, 2]); 0 takes the most likely token (ties: smallest id).
   float temperature = 1.0F;
   /// (0, 1]: keeps the smallest set of tokens whose probability reaches this.
   float top_p = 1.0F;

@@ -48,7 +48,7 @@ struct ChatMessage {
   std::vector<ImageSource> images;
   /// Tools declared by a later system message.
   std::vector<ToolDeclaration> tools;
-  /// Absent is not the same as empty (§5).
+  /// Absent is not the same as empty (recipe spec §5).
   std::optional<std::string> reasoning_content;
   std::vector<ToolCall> tool_calls;
   std::optional<std::string> tool_call_id;
@@ -71,7 +71,7 @@ struct Conversation {
   std::string response_regex;
 };
 
-/// Where the output parser starts (§3, "Parsing options").
+/// Where the output parser starts (recipe spec §3, "Parsing options").
 enum class ThinkingStage { kNone, kReasoningStart, kReasoningContinuation, kContentContinuation };
 
 struct ParsingOptions {

@@ -10,7 +10,7 @@
 namespace deepinfer::scheduler {
 namespace {
 
-// Prompt tokens of one turn. Source: scheduling simulation, policy C; smaller where a step is
+// Prompt tokens of one turn (docs/architecture.md, "What a step holds"); smaller where a step is
 // small, so that several prompts get a turn in it.
 constexpr int32_t kMaxQuantum = 512;
 
@@ -107,7 +107,7 @@ void Scheduler::expire(base::TimePoint now) {
 }
 
 void Scheduler::plan_decodes(engine::Batch& batch) {
-  // make_room only ever takes the newest sequence away, so what was planned before stays.
+  // make_room only ever takes the last in order of service away, so what was planned before stays.
   for (auto it = running_.begin(); it != running_.end() && budget_ > 0;) {
     Sequence& sequence = **it;
     if (!sequence.prefilling && !sequence.leaving && sequence.num_unscheduled() == 1) {
@@ -121,9 +121,9 @@ void Scheduler::plan_decodes(engine::Batch& batch) {
   }
 }
 
-// Gives a decoding sequence the blocks of its known tokens, at the expense of newer ones. False
-// if it had to go back to the queue itself, or blocks come free only when a step in flight
-// returns.
+// Gives a decoding sequence the blocks of its known tokens, at the expense of those behind it in
+// order of service. False if it had to go back to the queue itself, or blocks come free only when
+// a step in flight returns.
 bool Scheduler::make_room(Sequence& sequence) {
   while (!blocks_.grow(sequence.blocks, sequence.num_known())) {
     Sequence& newest = **running_.rbegin();

@@ -42,13 +42,15 @@ int32_t longest_sequence(const engine::ExecutorCapacity& capacity);
 
 /// Everything submitted to a rank and not finished, and which part of it runs next.
 ///
-/// Each step is mixed. Running sequences decode first, oldest first; then prompts share what
-/// is left of `max_num_batched_tokens` by deficit round robin, highest priority class first, so
-/// a short prompt is not stuck behind a long one. A sequence gets the blocks of all its known
-/// tokens when it starts, and one more whenever its generation fills the last. When none is
-/// free, the newest running sequence goes back to the queue and is later computed again from
-/// its prompt and what it had generated: nothing is emitted twice, and draws keep their
-/// positions.
+/// Order of service: smaller `priority` first, then earlier arrival (`ServedBefore`).
+///
+/// Each step is mixed. Running sequences decode first, in order of service; then prompts share
+/// what is left of `max_num_batched_tokens` by deficit round robin, smallest priority value
+/// first, so a short prompt is not stuck behind a long one. A sequence gets the blocks of all
+/// its known tokens when it starts, and one more whenever its generation fills the last. When
+/// none is free, the running sequence that is last in order of service goes back to the queue
+/// and is later computed again from its prompt and what it had generated: nothing is emitted
+/// twice, and draws keep their positions.
 ///
 /// Rank thread only. Costs of `schedule` and `update` are linear in the sequences of the step.
 class Scheduler {

@@ -1,7 +1,10 @@
-"""deepinfer-cli: inspect, generate and its errors, as a user meets them."""
+"""The commands as a user meets them: inspect, generate, their errors, and flags as documented."""
 
 import json
+import re
 import shutil
+
+import pytest
 
 from programs import ROOT
 
@@ -68,3 +71,34 @@ def test_usage_errors_end_with_two(programs):
     assert programs.run("deepinfer-cli").returncode == 2
     assert programs.run("deepinfer-cli", "generate", TINY, "--no-such-flag").returncode == 2
     assert programs.run("deepinfer-cli", "--help").returncode == 0
+
+
+FLAG = re.compile(r"--[a-z][a-z0-9-]*")
+FLAGS_DOCUMENT = (ROOT / "docs/command-line.md").read_text()
+
+
+def section(title):
+    """What docs/command-line.md says under a heading of the second level."""
+    return re.split(r"^## ", FLAGS_DOCUMENT.split(f"## {title}\n")[1], flags=re.M)[0]
+
+
+def test_server_flags_are_documented_in_their_groups(programs):
+    done = programs.run("deepinfer-server", "--help=all")
+    assert done.returncode == 0, done.stderr
+    groups = re.findall(r"^([A-Z]\w+):\n((?:  .+\n)+)", done.stdout, re.M)
+    offered = {
+        name: {FLAG.search(line)[0] for line in lines.splitlines()} for name, lines in groups
+    }
+    rows = re.findall(r"^\| ([A-Z]\w+) \| (.+) \|$", section("deepinfer-server"), re.M)
+    documented = {name: set(FLAG.findall(flags)) for name, flags in rows}
+    assert offered["Server"] >= {"--host", "--port"}
+    assert documented == offered
+
+
+@pytest.mark.parametrize("command", ("generate", "inspect", "recipe"))
+def test_flags_of_the_offline_commands_are_documented(programs, command):
+    done = programs.run("deepinfer-cli", command, "--help")
+    assert done.returncode == 0, done.stderr
+    offered = set(FLAG.findall(done.stdout)) - {"--help"}
+    assert offered
+    assert offered <= set(FLAG.findall(FLAGS_DOCUMENT.split("## deepinfer-cli inspect")[1]))

@@ -39,7 +39,6 @@ VENDOR = {
     r"nlohmann/.*": r"src/(server|protocol|recipe|cli)/|src/model/([a-z0-9_]+\.cc|json_[a-z_]+\.h)$",
     r"CLI/.*": r"src/cli/|src/server/(main|flag_set|foreign_flags|option_help|server_options)\.",
     r"utf8proc\.h": r"src/model/",
-    r"xxhash\.h": r"src/(base|scheduler|process)/",
     r"xgrammar/.*": r"src/constraint/",
     r"(cuda|nccl|cublas|cute/|cutlass/).*": r"kernels/cuda/|src/device/cuda_|src/comm/nccl_",
     r"spdlog/.*|fmt/.*": r"src/|kernels/select\.cc$",
