@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cli/chat_stream_case.h"
+#include "cli/messages_stream_case.h"
 #include "cli/recipe_json.h"
 #include "protocol/conversion.h"
 #include "protocol/messages/messages_conversion.h"
@@ -49,7 +50,8 @@ Result<Json> RecipeKinds::run(std::string_view kind, const Json& input) const {
       {"encode", &RecipeKinds::encode},
       {"tokenize", &RecipeKinds::tokenize},
       {"detokenize", &RecipeKinds::detokenize},
-      {"chat-stream", &RecipeKinds::stream},
+      {"chat-stream", &RecipeKinds::chat_stream},
+      {"messages-stream", &RecipeKinds::messages_stream},
   };
   for (const Row& row : kRows) {
     if (row.kind != kind) {
@@ -195,11 +197,12 @@ Result<Json> RecipeKinds::detokenize(const Json& input) const {
   return output;
 }
 
-Result<Json> RecipeKinds::stream(const Json& input) const {
-  if (input.value("protocol", "chat") != "chat") {
-    return unimplemented("only protocol chat is supported by this version");
-  }
+Result<Json> RecipeKinds::chat_stream(const Json& input) const {
   return run_chat_stream_case(input, tokenizer_, policy_);
+}
+
+Result<Json> RecipeKinds::messages_stream(const Json& input) const {
+  return run_messages_stream_case(input, tokenizer_, policy_);
 }
 
 }  // namespace deepinfer::cli

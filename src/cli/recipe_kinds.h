@@ -44,7 +44,8 @@ class RecipeKinds {
   Result<recipe::Json> encode(const recipe::Json& input) const;
   Result<recipe::Json> tokenize(const recipe::Json& input) const;
   Result<recipe::Json> detokenize(const recipe::Json& input) const;
-  Result<recipe::Json> stream(const recipe::Json& input) const;
+  Result<recipe::Json> chat_stream(const recipe::Json& input) const;
+  Result<recipe::Json> messages_stream(const recipe::Json& input) const;
   Result<const recipe::Tokenizer*> tokenizer() const;
 
   const recipe::Tokenizer* tokenizer_;
