@@ -285,24 +285,26 @@ void OutputParser::scan(Out& out) {
 void OutputParser::release(Out& out) {
   const size_t held = matcher(state_).held(node_);
   size_t n = available() - held;
-  if (holds_line_feeds() && may_become_marker(held)) {
+  if (holds_line_feeds() && may_swallow_line_feeds(held)) {
     n = without_trailing_line_feeds(n);
   }
   take(rules_.exact_tokens || spelled_ ? n : whole_runs(n), out);
 }
 
-/// Whether the last `n` pending bytes could still become a marker, perhaps behind line feeds,
-/// and not just a stop sequence.
-bool OutputParser::may_become_marker(size_t n) const {
-  if (n == 0 || state_ != State::kAnswer || options_.stop_sequences.empty()) {
+/// Whether line feeds before the last `n` pending bytes may have to go: these bytes, perhaps
+/// behind more line feeds, could become a marker that swallows them. In an answer neither a
+/// stop sequence nor a further end of reasoning does.
+bool OutputParser::may_swallow_line_feeds(size_t n) const {
+  if (n == 0 || state_ != State::kAnswer) {
     return true;
   }
   std::string_view end = std::string_view(pending_).substr(pending_.size() - n);
   end.remove_prefix(std::min(end.find_first_not_of('\n'), end.size()));
   const std::vector<std::string> patterns = patterns_of(state_);
-  return std::any_of(
-      patterns.begin() + static_cast<ptrdiff_t>(options_.stop_sequences.size()), patterns.end(),
-      [end](const std::string& marker) { return marker.compare(0, end.size(), end) == 0; });
+  const auto openers = static_cast<ptrdiff_t>(options_.stop_sequences.size()) + 1;
+  return std::any_of(patterns.begin() + openers, patterns.end(), [end](const std::string& opener) {
+    return opener.compare(0, end.size(), end) == 0;
+  });
 }
 
 /// The reference holds a run of tokens as a whole while any of its text is held.

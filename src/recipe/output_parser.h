@@ -109,7 +109,7 @@ class OutputParser {
   const StopMatcher& matcher(State state);
   std::vector<std::string> patterns_of(State state) const;
   bool holds_line_feeds() const;
-  bool may_become_marker(size_t n) const;
+  bool may_swallow_line_feeds(size_t n) const;
 
   size_t ordinary_run(std::span<const TokenId> ids) const;
   void push_run(std::span<const TokenId> ids, Out& out);
