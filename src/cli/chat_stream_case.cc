@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/recipe_json.h"
+#include "cli/stream_case.h"
 #include "protocol/chat/chat_choice.h"
 #include "protocol/chat/chat_chunks.h"
 #include "protocol/chat/chat_request.h"
@@ -16,16 +17,6 @@ namespace deepinfer::cli {
 
 using namespace protocol;  // the cases are records of that layer
 namespace {
-
-/// Ids of the markers as this tokenizer has them.
-recipe::ControlTokens control_tokens(const recipe::Tokenizer* tokenizer) {
-  recipe::ControlTokens control;
-  if (tokenizer != nullptr) {
-    control.think_end = tokenizer->special_id("</think>").value_or(control.think_end);
-    control.dsml = tokenizer->special_id("｜DSML｜").value_or(control.dsml);
-  }
-  return control;
-}
 
 float logprob_value(const Json& value) {
   return value.is_number() ? static_cast<float>(value.get<double>())
@@ -55,8 +46,8 @@ class Player {
         usage_(prompt_usage(input)),
         writer_(envelope(input, converted), policy),
         choice_({.thinking = converted.conversation.thinking_mode,
-                 .parsing = parsing(input, converted),
-                 .control = control_tokens(tokenizer),
+                 .parsing = case_parsing_or(input, converted.parsing),
+                 .control = case_control_tokens(tokenizer),
                  .policy = policy},
                 tokenizer) {}
 
@@ -94,11 +85,6 @@ class Player {
     return {.prompt_tokens = ready.value("prompt_tokens", uint64_t{0}),
             .cached_tokens = ready.value("prompt_cache_hit_tokens", uint64_t{0})};
   }
-  /// What a `ready` chunk says counts only if it comes first.
-  static Json first_ready(const Json& input) {
-    const Json& chunks = input["chunks"];
-    return !chunks.empty() && chunks[0].value("kind", "") == "ready" ? chunks[0] : Json::object();
-  }
   static ChatEnvelope envelope(const Json& input, const ConvertedRequest& converted) {
     ChatEnvelope result{.id = input.value("response_id", ""),
                         .model = input.value("model", ""),
@@ -111,10 +97,6 @@ class Player {
       result.system_fingerprint = ready["system_fingerprint"].get<std::string>();
     }
     return result;
-  }
-  static recipe::ParsingOptions parsing(const Json& input, const ConvertedRequest& converted) {
-    const bool given = input.contains("parsing") && input["parsing"].is_object();
-    return given ? case_parsing(input["parsing"]) : converted.parsing;
   }
   static Json parsed(const std::vector<std::string>& events) {
     Json list = Json::array();
@@ -180,11 +162,8 @@ Result<Json> run_chat_stream_case(const Json& input, const recipe::Tokenizer* to
   if (!input.contains("chunks") || !input["chunks"].is_array()) {
     return invalid_argument("expected a list of chunks");
   }
-  const bool without = !input.value("tokenizer", true);
-  if (!without && tokenizer == nullptr) {
-    return failed_precondition("this kind needs a tokenizer: give --tokenizer PATH");
-  }
-  return Player(input, converted, without ? nullptr : tokenizer, policy).play(input["chunks"]);
+  DI_ASSIGN(const recipe::Tokenizer* wanted, case_tokenizer(input, tokenizer));
+  return Player(input, converted, wanted, policy).play(input["chunks"]);
 }
 
 }  // namespace deepinfer::cli

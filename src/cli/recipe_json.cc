@@ -188,6 +188,7 @@ ConversionOptions case_options(const Json& input) {
   options.default_thinking_mode = given.value("default_thinking_mode", true);
   options.reject_missing_reasoning =
       text_or(given, "reasoning_content_behavior", "fill_empty") == "reject";
+  options.drop_messages_web_search = text_or(given, "messages_web_search", "reject") == "drop";
   options.thinking_max_tokens =
       given.value("thinking_max_tokens_upper_bound", options.thinking_max_tokens);
   options.non_thinking_max_tokens =

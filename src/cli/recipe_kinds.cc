@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "cli/chat_stream_case.h"
+#include "cli/messages_stream_case.h"
 #include "cli/recipe_json.h"
 #include "protocol/conversion.h"
+#include "protocol/messages/messages_conversion.h"
 #include "recipe/detokenizer.h"
 
 namespace deepinfer::cli {
@@ -42,10 +44,15 @@ Result<Json> RecipeKinds::run(std::string_view kind, const Json& input) const {
     Run run;
   };
   static constexpr Row kRows[] = {
-      {"chat-convert", &RecipeKinds::convert}, {"max-tokens", &RecipeKinds::max_tokens},
-      {"render", &RecipeKinds::render},        {"encode", &RecipeKinds::encode},
-      {"tokenize", &RecipeKinds::tokenize},    {"detokenize", &RecipeKinds::detokenize},
-      {"chat-stream", &RecipeKinds::stream},
+      {"chat-convert", &RecipeKinds::convert_chat},
+      {"messages-convert", &RecipeKinds::convert_messages},
+      {"max-tokens", &RecipeKinds::max_tokens},
+      {"render", &RecipeKinds::render},
+      {"encode", &RecipeKinds::encode},
+      {"tokenize", &RecipeKinds::tokenize},
+      {"detokenize", &RecipeKinds::detokenize},
+      {"chat-stream", &RecipeKinds::chat_stream},
+      {"messages-stream", &RecipeKinds::messages_stream},
   };
   for (const Row& row : kRows) {
     if (row.kind != kind) {
@@ -60,15 +67,53 @@ Result<Json> RecipeKinds::run(std::string_view kind, const Json& input) const {
   return unimplemented("kind " + std::string(kind) + " is not supported by this version");
 }
 
-Result<Json> RecipeKinds::convert(const Json& input) const {
+namespace {
+
+/// A protocol's two steps in front of the prompt.
+struct ConvertRow {
+  std::string_view protocol;
+  Result<ConvertedRequest> (*convert)(const std::string& body, const ConversionOptions& options,
+                                      const RecipePolicy& policy, bool& parsed);
+};
+
+template <auto Parse, auto Convert>
+Result<ConvertedRequest> parse_and_convert(const std::string& body,
+                                           const ConversionOptions& options,
+                                           const RecipePolicy& policy, bool& parsed) {
+  DI_ASSIGN(const auto request, Parse(body, policy));
+  parsed = true;
+  return Convert(request, options, policy);
+}
+
+constexpr ConvertRow kConversions[] = {
+    {"chat", parse_and_convert<parse_chat_request, convert_chat_request>},
+    {"messages", parse_and_convert<parse_messages_request, convert_messages_request>},
+};
+
+}  // namespace
+
+Result<RecipeKinds::Conversion> RecipeKinds::convert_as(const std::string& protocol,
+                                                        const Json& input) const {
   DI_ASSIGN(const std::string body, case_body(input));
-  const auto request = parse_chat_request(body, policy_);
-  if (!request) {
-    return refused("parse", request.error(), policy_);
+  for (const ConvertRow& row : kConversions) {
+    if (row.protocol != protocol) {
+      continue;
+    }
+    bool parsed = false;
+    auto converted = row.convert(body, case_options(input), policy_, parsed);
+    if (!converted) {
+      return Conversion{{}, refused(parsed ? "convert" : "parse", converted.error(), policy_)};
+    }
+    return Conversion{std::move(*converted), {}};
   }
-  const auto converted = convert_chat_request(*request, case_options(input), policy_);
+  return unimplemented("protocol " + protocol + " is not supported by this version");
+}
+
+Result<Json> RecipeKinds::convert(const std::string& protocol, const Json& input) const {
+  DI_ASSIGN(const Conversion conversion, convert_as(protocol, input));
+  const auto& converted = conversion.converted;
   if (!converted) {
-    return refused("convert", converted.error(), policy_);
+    return conversion.refusal;
   }
   Json output = {{"ok", true},
                  {"model_version", converted->encoding == recipe::Encoding::kV4 ? "v4" : "v4.1"},
@@ -80,17 +125,10 @@ Result<Json> RecipeKinds::convert(const Json& input) const {
 }
 
 Result<Json> RecipeKinds::max_tokens(const Json& input) const {
-  if (input.value("protocol", "chat") != "chat") {
-    return unimplemented("only protocol chat is supported by this version");
-  }
-  DI_ASSIGN(const std::string body, case_body(input));
-  const auto request = parse_chat_request(body, policy_);
-  if (!request) {
-    return refused("parse", request.error(), policy_);
-  }
-  const auto converted = convert_chat_request(*request, case_options(input), policy_);
+  DI_ASSIGN(const Conversion conversion, convert_as(input.value("protocol", "chat"), input));
+  const auto& converted = conversion.converted;
   if (!converted) {
-    return refused("convert", converted.error(), policy_);
+    return conversion.refusal;
   }
   const auto limit = resolve_max_tokens(*converted, input.value("prompt_tokens", uint64_t{0}),
                                         input.value("context_limit", uint64_t{0}), policy_);
@@ -160,11 +198,12 @@ Result<Json> RecipeKinds::detokenize(const Json& input) const {
   return output;
 }
 
-Result<Json> RecipeKinds::stream(const Json& input) const {
-  if (input.value("protocol", "chat") != "chat") {
-    return unimplemented("only protocol chat is supported by this version");
-  }
+Result<Json> RecipeKinds::chat_stream(const Json& input) const {
   return run_chat_stream_case(input, tokenizer_, policy_);
+}
+
+Result<Json> RecipeKinds::messages_stream(const Json& input) const {
+  return run_messages_stream_case(input, tokenizer_, policy_);
 }
 
 }  // namespace deepinfer::cli

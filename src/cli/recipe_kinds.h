@@ -3,9 +3,12 @@
 /// The recipe layer as functions from JSON to JSON, one per kind of recorded case: what
 /// `deepinfer-cli recipe` answers line by line and what the corpus tests compare.
 
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "deepinfer/status.h"
+#include "protocol/conversion.h"
 #include "protocol/recipe_policy.h"
 #include "recipe/json_reader.h"
 #include "recipe/tokenizer.h"
@@ -23,13 +26,26 @@ class RecipeKinds {
   Result<recipe::Json> run(std::string_view kind, const recipe::Json& input) const;
 
  private:
-  Result<recipe::Json> convert(const recipe::Json& input) const;
+  /// What the body of a case is converted to under `protocol`, or the refusal.
+  struct Conversion {
+    std::optional<protocol::ConvertedRequest> converted;
+    recipe::Json refusal;
+  };
+  Result<Conversion> convert_as(const std::string& protocol, const recipe::Json& input) const;
+  Result<recipe::Json> convert(const std::string& protocol, const recipe::Json& input) const;
+  Result<recipe::Json> convert_chat(const recipe::Json& input) const {
+    return convert("chat", input);
+  }
+  Result<recipe::Json> convert_messages(const recipe::Json& input) const {
+    return convert("messages", input);
+  }
   Result<recipe::Json> max_tokens(const recipe::Json& input) const;
   Result<recipe::Json> render(const recipe::Json& input) const;
   Result<recipe::Json> encode(const recipe::Json& input) const;
   Result<recipe::Json> tokenize(const recipe::Json& input) const;
   Result<recipe::Json> detokenize(const recipe::Json& input) const;
-  Result<recipe::Json> stream(const recipe::Json& input) const;
+  Result<recipe::Json> chat_stream(const recipe::Json& input) const;
+  Result<recipe::Json> messages_stream(const recipe::Json& input) const;
   Result<const recipe::Tokenizer*> tokenizer() const;
 
   const recipe::Tokenizer* tokenizer_;

@@ -22,6 +22,9 @@ struct ConversionOptions {
   bool default_thinking_mode = true;
   /// Refuse tool calls whose reasoning was not passed back; otherwise it counts as empty.
   bool reject_missing_reasoning = false;
+  /// Pass over web searches of the Messages protocol, which its provider would run; otherwise
+  /// they are refused.
+  bool drop_messages_web_search = false;
   uint32_t thinking_max_tokens = 393216;
   uint32_t non_thinking_max_tokens = 393216;
   /// Accepted model names and the prompt encoding each selects, in byte order.
@@ -52,6 +55,8 @@ struct ConvertedRequest {
   recipe::Encoding encoding = recipe::Encoding::kV41;
   bool stream = false;
   bool include_usage = false;
+  /// Most tokens of reasoning the client wants.
+  std::optional<uint64_t> thinking_budget;
   InferenceOptions options;
   recipe::ParsingOptions parsing;
   recipe::Conversation conversation;

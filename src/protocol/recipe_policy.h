@@ -17,18 +17,22 @@ struct RecipePolicy {
   bool developer_role = false;
   bool reasoning_alias = false;
   bool lenient_tool_calls = false;
+  bool custom_tool_type = false;
+  bool messages_extensions = false;
 
   // Checking and converting.
   bool served_models = false;
   bool several_choices = false;
   bool sampling_extensions = false;
   bool requested_sampling = false;
+  bool any_forces_a_call = false;
   bool refuse_unenforced = false;
   bool refuse_images = false;
   bool bounded_stop = false;
   bool output_to_context_end = false;
   bool context_length_code = false;
   bool error_param = false;
+  bool messages_errors = false;
 
   // Parsing and writing the output.
   bool hide_markup = false;
@@ -38,6 +42,7 @@ struct RecipePolicy {
   bool pad_json = true;
   bool lean_deltas = false;
   bool usage_chunk = false;
+  bool lean_blocks = false;
   bool logprobs_once = false;
   bool count_as_generated = false;
 
@@ -54,16 +59,20 @@ constexpr RecipePolicy RecipePolicy::server() {
       .developer_role = true,
       .reasoning_alias = true,
       .lenient_tool_calls = true,
+      .custom_tool_type = true,
+      .messages_extensions = true,
       .served_models = true,
       .several_choices = true,
       .sampling_extensions = true,
       .requested_sampling = true,
+      .any_forces_a_call = true,
       .refuse_unenforced = true,
       .refuse_images = true,
       .bounded_stop = true,
       .output_to_context_end = true,
       .context_length_code = true,
       .error_param = true,
+      .messages_errors = true,
       .hide_markup = true,
       .typed_arguments = true,
       .whole_calls_only = true,
@@ -71,6 +80,7 @@ constexpr RecipePolicy RecipePolicy::server() {
       .pad_json = false,
       .lean_deltas = true,
       .usage_chunk = true,
+      .lean_blocks = true,
       .logprobs_once = true,
       .count_as_generated = true,
   };

@@ -23,8 +23,11 @@ size_t num_characters(std::string_view text) {
 }  // namespace
 
 Status check_tool_name(const std::string& name, size_t index) {
-  const std::string param = "tools[" + std::to_string(index) + "].function.name";
-  const std::string where = "Invalid '" + param + "': ";
+  return check_tool_name(name, "tools[" + std::to_string(index) + "].function.name");
+}
+
+Status check_tool_name(const std::string& name, const std::string& member) {
+  const std::string where = "Invalid '" + member + "': ";
   std::string problem;
   if (name.empty()) {
     problem =
@@ -41,10 +44,10 @@ Status check_tool_name(const std::string& name, size_t index) {
   } else {
     return Status::ok();
   }
-  return invalid_argument(where + problem).with_param(param);
+  return invalid_argument(where + problem).with_param(member);
 }
 
-Status check_tool_schema(const recipe::ToolDeclaration& tool, size_t index) {
+Status check_tool_schema(const recipe::ToolDeclaration& tool, const std::string& member) {
   const std::string where = "Invalid schema for function '" + tool.name + "': ";
   std::string problem;
   if (auto invalid = json_schema_problem(tool.parameters)) {
@@ -59,8 +62,7 @@ Status check_tool_schema(const recipe::ToolDeclaration& tool, size_t index) {
     recipe::append_json(type, recipe::JsonStyle::kCompact, problem);
     problem += "'.";
   }
-  return invalid_argument(where + problem)
-      .with_param("tools[" + std::to_string(index) + "].function.parameters");
+  return invalid_argument(where + problem).with_param(member);
 }
 
 }  // namespace deepinfer::protocol

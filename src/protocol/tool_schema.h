@@ -15,11 +15,13 @@ namespace deepinfer::protocol {
 
 using recipe::Json;
 
-/// Checks one tool name: 1 to 128 of `[a-zA-Z0-9_-]`. `index` is its place in `tools`.
+/// Checks one tool name: 1 to 128 of `[a-zA-Z0-9_-]`. `member` is where it stands.
+Status check_tool_name(const std::string& name, const std::string& member);
+/// The same for the tool at `index` of a chat request.
 Status check_tool_name(const std::string& name, size_t index);
 
-/// Checks `parameters` (null counts as absent) as a JSON Schema for an object.
-Status check_tool_schema(const recipe::ToolDeclaration& tool, size_t index);
+/// Checks `parameters` as a JSON Schema for an object. `member` is where they stand.
+Status check_tool_schema(const recipe::ToolDeclaration& tool, const std::string& member);
 
 /// Why `schema` is not a JSON Schema of draft 2020-12, or nothing. Checks the shape of every
 /// keyword the meta-schema knows, at any depth, and that patterns are regular expressions.

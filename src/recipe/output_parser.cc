@@ -246,8 +246,9 @@ bool OutputParser::skip_line_feed(uint8_t byte, Out& out) {
     return false;
   }
   const auto& stops = options_.stop_sequences;
-  if (state_ == State::kAnswer && std::find(stops.begin(), stops.end(), "\n") != stops.end()) {
-    stop_here(0, out);
+  const auto stop = std::find(stops.begin(), stops.end(), "\n");
+  if (state_ == State::kAnswer && stop != stops.end()) {
+    stop_here(static_cast<size_t>(stop - stops.begin()), 0, out);
     return true;
   }
   drop(1);
@@ -282,11 +283,28 @@ void OutputParser::scan(Out& out) {
 
 /// Hands on what can no longer be the beginning of anything.
 void OutputParser::release(Out& out) {
-  size_t n = available() - matcher(state_).held(node_);
-  if (holds_line_feeds()) {
+  const size_t held = matcher(state_).held(node_);
+  size_t n = available() - held;
+  if (holds_line_feeds() && may_swallow_line_feeds(held)) {
     n = without_trailing_line_feeds(n);
   }
   take(rules_.exact_tokens || spelled_ ? n : whole_runs(n), out);
+}
+
+/// Whether line feeds before the last `n` pending bytes may have to go: these bytes, perhaps
+/// behind more line feeds, could become a marker that swallows them. In an answer neither a
+/// stop sequence nor a further end of reasoning does.
+bool OutputParser::may_swallow_line_feeds(size_t n) const {
+  if (n == 0 || state_ != State::kAnswer) {
+    return true;
+  }
+  std::string_view end = std::string_view(pending_).substr(pending_.size() - n);
+  end.remove_prefix(std::min(end.find_first_not_of('\n'), end.size()));
+  const std::vector<std::string> patterns = patterns_of(state_);
+  const auto openers = static_cast<ptrdiff_t>(options_.stop_sequences.size()) + 1;
+  return std::any_of(patterns.begin() + openers, patterns.end(), [end](const std::string& opener) {
+    return opener.compare(0, end.size(), end) == 0;
+  });
 }
 
 /// The reference holds a run of tokens as a whole while any of its text is held.
@@ -362,7 +380,7 @@ void OutputParser::on_reasoning_match(int32_t pattern, size_t begin, Out& out) {
 void OutputParser::on_answer_match(int32_t pattern, size_t begin, Out& out) {
   const auto num_stops = static_cast<int32_t>(options_.stop_sequences.size());
   if (pattern < num_stops) {
-    return stop_here(begin, out);
+    return stop_here(static_cast<size_t>(pattern), begin, out);
   }
   if (pattern > num_stops) {
     return open_tools(begin, out);
@@ -377,7 +395,7 @@ void OutputParser::on_json_match(int32_t pattern, size_t begin, Out& out) {
   const auto num_stops = static_cast<int32_t>(options_.stop_sequences.size());
   if (state_ == State::kJsonInside) {
     if (pattern < num_stops) {
-      return stop_here(begin, out);
+      return stop_here(static_cast<size_t>(pattern), begin, out);
     }
     take(begin, out);
     drop(scanned_ - head_);
@@ -395,9 +413,10 @@ void OutputParser::on_json_match(int32_t pattern, size_t begin, Out& out) {
   }
 }
 
-void OutputParser::stop_here(size_t begin, Out& out) {
+void OutputParser::stop_here(size_t index, size_t begin, Out& out) {
   take(begin, out);
   stopped_ = true;
+  stop_index_ = index;
 }
 
 void OutputParser::open_tools(size_t begin, Out& out) {

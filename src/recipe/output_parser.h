@@ -66,6 +66,8 @@ class OutputParser {
 
   /// True once a stop sequence matched: nothing more is taken.
   bool stopped() const { return stopped_; }
+  /// Which of the stop sequences it was.
+  const std::string& stop_sequence() const { return options_.stop_sequences[stop_index_]; }
   /// Calls that began; the last may be unfinished.
   int32_t calls_begun() const { return calls_begun_; }
   /// Tokens taken so far, up to the one that completed a stop sequence.
@@ -107,6 +109,7 @@ class OutputParser {
   const StopMatcher& matcher(State state);
   std::vector<std::string> patterns_of(State state) const;
   bool holds_line_feeds() const;
+  bool may_swallow_line_feeds(size_t n) const;
 
   size_t ordinary_run(std::span<const TokenId> ids) const;
   void push_run(std::span<const TokenId> ids, Out& out);
@@ -126,7 +129,8 @@ class OutputParser {
   void on_answer_match(int32_t pattern, size_t begin, Out& out);
   void on_json_match(int32_t pattern, size_t begin, Out& out);
   void on_call_match(int32_t pattern, size_t begin, Out& out);
-  void stop_here(size_t begin, Out& out);
+  /// Ends the stream at stop sequence `index`, which begins after `begin` pending bytes.
+  void stop_here(size_t index, size_t begin, Out& out);
   void open_tools(size_t begin, Out& out);
   bool recognises_calls() const { return options_.parse_tool_calls || rules_.hide_markup; }
   State answer_state() const;
@@ -164,6 +168,7 @@ class OutputParser {
   bool spelled_ = false;
   bool skip_line_feeds_ = false;
   bool stopped_ = false;
+  size_t stop_index_ = 0;
 
   /// Text not handed on yet begins at `head_`; the matcher has seen it up to `scanned_`.
   std::string pending_;

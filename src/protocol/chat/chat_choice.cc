@@ -1,10 +1,10 @@
 #include "protocol/chat/chat_choice.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "protocol/logprobs_json.h"
+#include "protocol/output_rules.h"
 
 namespace deepinfer::protocol {
 namespace {
@@ -12,24 +12,12 @@ namespace {
 using recipe::MessageDelta;
 using recipe::ThinkingStage;
 
-recipe::OutputRules rules_of(const RecipePolicy& policy) {
-  return {.hide_markup = policy.hide_markup,
-          .typed_arguments = policy.typed_arguments,
-          .pad_json = policy.pad_json,
-          .exact_tokens = policy.logprobs_once};
-}
-
-std::mt19937_64& id_generator() {
-  thread_local std::mt19937_64 generator(std::random_device{}());
-  return generator;
-}
-
 }  // namespace
 
 ChatChoice::ChatChoice(const Settings& settings, const recipe::Tokenizer* tokenizer)
     : settings_(settings),
       tokenizer_(tokenizer),
-      parser_(tokenizer, settings.control, settings.parsing, rules_of(settings.policy)) {}
+      parser_(tokenizer, settings.control, settings.parsing, output_rules(settings.policy)) {}
 
 void ChatChoice::open(const ChunkWriter& writer, std::vector<std::string>& chunks) {
   if (opened_ || settings_.policy.lean_deltas) {
@@ -104,7 +92,9 @@ void ChatChoice::take_one(MessageDelta& delta, const ChunkWriter& writer,
       entries = logprob_entries(delta);
       break;
     case MessageDelta::Kind::kCallBegin:
-      message_.calls.push_back({.id = new_call_id(delta.call_index), .name = delta.text});
+      message_.calls.push_back(
+          {.id = new_call_id(delta.call_index, settings_.thinking && message_.reasoning.empty()),
+           .name = delta.text});
       break;
     case MessageDelta::Kind::kCallArguments:
       message_.calls.back().arguments += delta.text;
@@ -142,23 +132,6 @@ std::string ChatChoice::logprob_entries(const MessageDelta& delta) {
     all += entries;
   }
   return entries;
-}
-
-/// `call_NN_`, `ET_` when thinking sent no reasoning, 20 letters or digits, 4 digits.
-std::string ChatChoice::new_call_id(int32_t index) const {
-  static constexpr std::string_view kLetters =
-      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-  std::string id = index < 10 ? "call_0" : "call_";
-  id += std::to_string(index) + "_";
-  if (settings_.thinking && message_.reasoning.empty()) {
-    id += "ET_";
-  }
-  std::uniform_int_distribution<size_t> letter(0, kLetters.size() - 1);
-  std::uniform_int_distribution<size_t> digit(0, 9);
-  for (int i = 0; i < 24; ++i) {
-    id += kLetters[i < 20 ? letter(id_generator()) : digit(id_generator())];
-  }
-  return id;
 }
 
 uint64_t ChatChoice::completion_tokens() const {

@@ -65,7 +65,6 @@ class ChatChoice {
   void take_one(recipe::MessageDelta& delta, const ChunkWriter& writer,
                 std::vector<std::string>& chunks);
   std::string logprob_entries(const recipe::MessageDelta& delta);
-  std::string new_call_id(int32_t index) const;
   std::string_view finish_reason(std::string_view reason) const;
 
   const Settings settings_;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "protocol/conversion_steps.h"
 #include "protocol/image_parts.h"
 
 namespace deepinfer::protocol {
@@ -167,18 +168,6 @@ class MessageReader {
   std::set<std::string> waiting_;
 };
 
-/// Ids made by a stream in which no reasoning was sent carry `ET` (recipe spec §8).
-bool marks_empty_reasoning(const std::string& id) {
-  const bool ascii =
-      std::all_of(id.begin(), id.end(), [](char c) { return static_cast<uint8_t>(c) < 0x80; });
-  if (!ascii) {
-    return false;
-  }
-  const std::string_view text = id;
-  return (text.size() >= 8 && text.substr(6, 2) == "ET") ||
-         (text.size() >= 11 && text.substr(8, 3) == "ET_");
-}
-
 bool contains_json(std::string_view text) {
   constexpr std::string_view kWord = "json";
   return std::search(text.begin(), text.end(), kWord.begin(), kWord.end(), [](char a, char b) {
@@ -197,22 +186,17 @@ Result<std::vector<ChatMessage>> convert_messages(const std::vector<RequestMessa
 }
 
 Status check_reasoning_passed_back(const std::vector<RequestMessage>& messages, bool has_tools) {
-  const auto last_user =
-      std::find_if(messages.rbegin(), messages.rend(),
-                   [](const RequestMessage& message) { return message.role == Role::kUser; });
-  for (auto at = last_user.base(); at != messages.end(); ++at) {
-    if (at->role != Role::kAssistant || at->reasoning_content || !(at->tool_calls || has_tools)) {
-      continue;
-    }
-    const auto calls = at->tool_calls.value_or(std::vector<recipe::ToolCall>());
-    if (std::none_of(calls.begin(), calls.end(),
-                     [](const recipe::ToolCall& call) { return marks_empty_reasoning(call.id); })) {
-      const auto index = static_cast<size_t>(at - messages.begin());
-      return refuse(index,
-                    "The `reasoning_content` in the thinking mode must be passed back to the API.");
-    }
+  std::vector<PastTurn> turns;
+  for (const RequestMessage& message : messages) {
+    turns.push_back({.role = message.role,
+                     .has_reasoning = message.reasoning_content.has_value(),
+                     .calls = message.tool_calls ? &*message.tool_calls : nullptr});
   }
-  return Status::ok();
+  const auto missing = missing_reasoning(turns, has_tools);
+  return missing ? refuse(*missing,
+                          "The `reasoning_content` in the thinking mode must be passed back to "
+                          "the API.")
+                 : Status::ok();
 }
 
 bool mentions_json(const std::vector<RequestMessage>& messages) {

@@ -13,43 +13,11 @@ using recipe::Role;
 
 // ------------------------------------------------------------------------- small members
 
-struct Thinking {
-  ThinkingType type = ThinkingType::kEnabled;
-  std::optional<uint64_t> budget_tokens;
-};
-
-Status read_value(const Json& value, const ReadContext& context, ThinkingType& target) {
-  return read_enum<ThinkingType>(value, context,
-                                 {{"enabled", ThinkingType::kEnabled},
-                                  {"disabled", ThinkingType::kDisabled},
-                                  {"adaptive", ThinkingType::kEnabled}},
-                                 target);
-}
-
 Status read_thinking(const Json& value, const ReadContext& context, ChatRequest& target) {
-  static constexpr Field<Thinking> kFields[] = {
-      {"type",
-       [](const Json& v, const ReadContext& c, Thinking& t) { return read_value(v, c, t.type); },
-       kRequired},
-      field<&Thinking::budget_tokens>("budget_tokens"),
-  };
-  Thinking thinking;
-  DI_TRY(read_members(value, context, kFields, thinking));
+  RequestThinking thinking;
+  DI_TRY(protocol::read_value(value, context, thinking));
   target.thinking = thinking.type;
   return Status::ok();
-}
-
-Status read_effort(const Json& value, const ReadContext& context, ChatRequest& target) {
-  return read_enum<EffortName>(value, context,
-                               {{"none", EffortName::kNone},
-                                {"minimal", EffortName::kMinimal},
-                                {"low", EffortName::kLow},
-                                {"medium", EffortName::kMedium},
-                                {"high", EffortName::kHigh},
-                                {"xhigh", EffortName::kXhigh},
-                                {"ultra", EffortName::kUltra},
-                                {"max", EffortName::kMax}},
-                               target.reasoning_effort.emplace());
 }
 
 Status read_stop(const Json& value, const ReadContext& context, ChatRequest& target) {
@@ -251,7 +219,7 @@ constexpr Field<ChatRequest> kChatFields[] = {
     field<&ChatRequest::presence_penalty>("presence_penalty"),
     field<&ChatRequest::frequency_penalty>("frequency_penalty"),
     {"thinking", read_thinking},
-    {"reasoning_effort", read_effort},
+    field<&ChatRequest::reasoning_effort>("reasoning_effort"),
     {"response_format", read_response_format},
     {"tools", read_tools},
     {"tool_choice", read_tool_choice},

@@ -11,6 +11,7 @@
 
 #include "deepinfer/status.h"
 #include "protocol/recipe_policy.h"
+#include "protocol/request_parts.h"
 #include "recipe/chat.h"
 #include "recipe/json_reader.h"
 
@@ -37,32 +38,6 @@ struct RequestMessage {
   std::optional<std::vector<recipe::ToolCall>> tool_calls;
   std::string tool_call_id;
   bool prefix = false;
-};
-
-struct RequestTool {
-  std::string name;
-  std::optional<std::string> description;
-  /// Null if absent.
-  Json parameters;
-  std::optional<bool> strict;
-};
-
-enum class ThinkingType { kEnabled, kDisabled };
-
-/// `reasoning_effort` as the client spells it.
-enum class EffortName { kNone, kMinimal, kLow, kMedium, kHigh, kXhigh, kUltra, kMax };
-
-struct RequestToolChoice {
-  enum class Kind { kAuto, kNone, kRequired, kNamed };
-  Kind kind = Kind::kAuto;
-  std::string name;
-};
-
-struct RequestFormat {
-  recipe::ResponseFormat kind = recipe::ResponseFormat::kText;
-  Json schema;
-  bool strict = false;
-  std::string regex;
 };
 
 struct RequestStop {

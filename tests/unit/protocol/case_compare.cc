@@ -211,15 +211,65 @@ void add_texts(const Json& chunks, Texts& texts) {
   }
 }
 
+/// How the streams of a protocol are looked at.
+struct StreamView {
+  Json (*envelopes)(const Json& chunks);
+  Json (*events)(const Json& chunks, bool json_mode);
+  void (*add_texts)(const Json& chunks, Texts& texts);
+};
+
+constexpr StreamView kChatView = {
+    envelopes, [](const Json& chunks, bool json_mode) { return Events(chunks).list(json_mode); },
+    add_texts};
+
+/// The member of a Messages delta that holds text.
+const char* text_member(const Json& event) {
+  if (event["type"] == "content_block_delta") {
+    for (const char* name : {"text", "thinking", "partial_json", "signature"}) {
+      if (event["delta"].contains(name)) {
+        return name;
+      }
+    }
+  }
+  return nullptr;
+}
+
+Json messages_events(const Json& events, bool) {
+  Json out = Json::array();
+  for (const Json& event : events) {
+    const char* name = text_member(event);
+    if (name != nullptr && !out.empty() && out.back()["type"] == event["type"] &&
+        out.back()["index"] == event["index"] && out.back()["delta"].contains(name)) {
+      Json& text = out.back()["delta"][name];
+      text = text.get<std::string>() + event["delta"][name].get<std::string>();
+    } else {
+      out.push_back(event);
+    }
+  }
+  return out;
+}
+
+void add_messages_texts(const Json& events, Texts& texts) {
+  for (const Json& event : events) {
+    if (const char* name = text_member(event)) {
+      texts[event["index"].dump() + "/" + name] += event["delta"][name].get<std::string>();
+    }
+  }
+}
+
+constexpr StreamView kMessagesView = {[](const Json&) { return Json(); }, messages_events,
+                                      add_messages_texts};
+
 /// Nothing sent early that would be taken back, nothing held longer than the reference does.
-std::string timing_difference(const Json& expected, const Json& got, const Json& all) {
+std::string timing_difference(const StreamView& view, const Json& expected, const Json& got,
+                              const Json& all) {
   Texts final;
   Texts sent;
   Texts due;
-  add_texts(all, final);
+  view.add_texts(all, final);
   for (size_t i = 0; i < expected.size(); ++i) {
-    add_texts(got[i], sent);
-    add_texts(expected[i], due);
+    view.add_texts(got[i], sent);
+    view.add_texts(expected[i], due);
     for (const auto& [key, text] : final) {
       const std::string where = "push " + std::to_string(i) + ", " + key;
       if (text.compare(0, sent[key].size(), sent[key]) != 0) {
@@ -255,7 +305,8 @@ Json stripped(const Json& value) {
   return out;
 }
 
-std::string stream_difference(const Json& expected, const Json& got, bool json_mode) {
+std::string stream_difference(const StreamView& view, const Json& expected, const Json& got,
+                              bool json_mode) {
   for (const char* name : {"consumed", "error"}) {
     Json e = expected.value(name, Json());
     if (e.is_object()) {
@@ -270,14 +321,14 @@ std::string stream_difference(const Json& expected, const Json& got, bool json_m
   }
   const Json e = all_chunks(expected);
   const Json g = all_chunks(got);
-  if (envelopes(e) != envelopes(g)) {
-    return differs("envelopes", envelopes(e), envelopes(g));
+  if (view.envelopes(e) != view.envelopes(g)) {
+    return differs("envelopes", view.envelopes(e), view.envelopes(g));
   }
-  if (const Json a = Events(e).list(json_mode), b = Events(g).list(json_mode); a != b) {
+  if (const Json a = view.events(e, json_mode), b = view.events(g, json_mode); a != b) {
     return differs("events", a, b);
   }
   if (!json_mode) {
-    const std::string late = timing_difference(expected["pushes"], got["pushes"], e);
+    const std::string late = timing_difference(view, expected["pushes"], got["pushes"], e);
     if (!late.empty()) {
       return late;
     }
@@ -364,7 +415,10 @@ bool is_json_mode(const Json& input) {
 std::string difference(const std::string& kind, const Json& input, const Json& expected,
                        const Json& got) {
   if (kind == "chat-stream") {
-    return stream_difference(normalised(expected), normalised(got), is_json_mode(input));
+    return stream_difference(kChatView, normalised(expected), normalised(got), is_json_mode(input));
+  }
+  if (kind == "messages-stream") {
+    return stream_difference(kMessagesView, normalised(expected), normalised(got), false);
   }
   if (kind == "max-tokens") {
     return expected["ok"].get<bool>() ? (expected == got ? "" : differs("result", expected, got))

@@ -9,7 +9,7 @@
 namespace deepinfer::protocol::test {
 namespace {
 
-/// Every case of `kind` under the reference policy; protocols other than chat are not here yet.
+/// Every case of `kind` under the reference policy; the Responses protocol is not here yet.
 void check_corpus(const std::string& kind, int min_cases) {
   const cli::RecipeKinds kinds(&v41_recipe().tokenizer(), RecipePolicy::reference());
   std::ifstream file("tests/data/recipe/" + kind + ".jsonl");
@@ -17,7 +17,7 @@ void check_corpus(const std::string& kind, int min_cases) {
   int wrong = 0;
   for (std::string line; std::getline(file, line);) {
     const Json recorded = Json::parse(line);
-    if (recorded["input"].value("protocol", "chat") != "chat") {
+    if (recorded["input"].value("protocol", "chat") == "responses") {
       continue;
     }
     ++cases;
@@ -38,11 +38,19 @@ TEST(Corpus, ChatConvertAgrees) {
 }
 
 TEST(Corpus, MaxTokensAgrees) {
-  check_corpus("max-tokens", 74);
+  check_corpus("max-tokens", 76);
 }
 
 TEST(Corpus, ChatStreamAgrees) {
   check_corpus("chat-stream", 1034);
+}
+
+TEST(Corpus, MessagesConvertAgrees) {
+  check_corpus("messages-convert", 447);
+}
+
+TEST(Corpus, MessagesStreamAgrees) {
+  check_corpus("messages-stream", 113);
 }
 
 TEST(Corpus, TheComparisonRejectsOtherAnswers) {
@@ -54,6 +62,24 @@ TEST(Corpus, TheComparisonRejectsOtherAnswers) {
   EXPECT_EQ(difference("chat-stream", recorded["input"], recorded["expected"], other), "");
   other["response"]["choices"][0]["message"]["content"] = "something else";
   EXPECT_NE(difference("chat-stream", recorded["input"], recorded["expected"], other), "");
+}
+
+TEST(Corpus, TheComparisonRejectsOtherMessages) {
+  std::ifstream file("tests/data/recipe/messages-stream.jsonl");
+  std::string line;
+  ASSERT_TRUE(std::getline(file, line));
+  const Json recorded = Json::parse(line);
+  const Json expected = recorded["expected"];
+  const auto problem = [&](const Json& got) {
+    return difference("messages-stream", recorded["input"], expected, got);
+  };
+  EXPECT_EQ(problem(expected), "");
+  Json without_ping = expected;
+  without_ping["pushes"][0].erase(2);
+  EXPECT_NE(problem(without_ping), "");
+  Json other_text = expected;
+  other_text["pushes"][1][0]["delta"]["thinking"] = "something else";
+  EXPECT_NE(problem(other_text), "");
 }
 
 }  // namespace

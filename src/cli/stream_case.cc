@@ -1,0 +1,35 @@
+#include "cli/stream_case.h"
+
+#include "cli/recipe_json.h"
+
+namespace deepinfer::cli {
+
+recipe::ControlTokens case_control_tokens(const recipe::Tokenizer* tokenizer) {
+  recipe::ControlTokens control;
+  if (tokenizer != nullptr) {
+    control.think_end = tokenizer->special_id("</think>").value_or(control.think_end);
+    control.dsml = tokenizer->special_id("｜DSML｜").value_or(control.dsml);
+  }
+  return control;
+}
+
+Json first_ready(const Json& input) {
+  const Json& chunks = input["chunks"];
+  return !chunks.empty() && chunks[0].value("kind", "") == "ready" ? chunks[0] : Json::object();
+}
+
+recipe::ParsingOptions case_parsing_or(const Json& input, const recipe::ParsingOptions& converted) {
+  const bool given = input.contains("parsing") && input["parsing"].is_object();
+  return given ? case_parsing(input["parsing"]) : converted;
+}
+
+Result<const recipe::Tokenizer*> case_tokenizer(const Json& input,
+                                                const recipe::Tokenizer* tokenizer) {
+  const bool without = !input.value("tokenizer", true);
+  if (!without && tokenizer == nullptr) {
+    return failed_precondition("this kind needs a tokenizer: give --tokenizer PATH");
+  }
+  return without ? nullptr : tokenizer;
+}
+
+}  // namespace deepinfer::cli

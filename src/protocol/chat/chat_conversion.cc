@@ -1,0 +1,262 @@
+// Conversion of a chat request: the checks in the order of recipe spec §3.
+
+#include <utility>
+
+#include "protocol/chat/chat_messages.h"
+#include "protocol/conversion.h"
+#include "protocol/conversion_steps.h"
+#include "protocol/tool_schema.h"
+
+namespace deepinfer::protocol {
+namespace {
+
+using recipe::ResponseFormat;
+using recipe::ThinkingStage;
+
+/// Converts one request; `run` performs the checks in their order.
+class Converter {
+ public:
+  Converter(const ChatRequest& request, const ConversionOptions& options,
+            const RecipePolicy& policy)
+      : request_(request),
+        options_(options),
+        policy_(policy),
+        job_{options, policy, out_},
+        use_(request.tools, request.tool_choice) {}
+
+  Result<ConvertedRequest> run() {
+    using Step = Status (Converter::*)();
+    constexpr Step kSteps[] = {
+        &Converter::model,
+        &Converter::tool_names_and_schemas,
+        &Converter::unenforced,
+        &Converter::messages,
+        &Converter::reasoning_passed_back,
+        &Converter::json_word,
+        &Converter::strict_tools,
+        &Converter::tool_choice,
+        &Converter::prefix,
+        &Converter::stop,
+        &Converter::stream_options,
+        &Converter::response_schema,
+        &Converter::choices,
+        &Converter::penalties,
+        &Converter::temperature,
+        &Converter::top_p,
+        &Converter::logprobs,
+        &Converter::max_tokens,
+        &Converter::seed,
+    };
+    out_.conversation.thinking_mode =
+        wants_thinking(request_.thinking, request_.reasoning_effort, options_);
+    for (const Step step : kSteps) {
+      DI_TRY((this->*step)());
+    }
+    finish_conversion(job_, request_.reasoning_effort, request_.response_format, constraint_schema_,
+                      use_);
+    out_.parsing.thinking_initial_stage = thinking_stage();
+    return std::move(out_);
+  }
+
+ private:
+  ResponseFormat format() const {
+    return request_.response_format ? request_.response_format->kind : ResponseFormat::kText;
+  }
+
+  Status model() { return select_model(job_, request_.model); }
+  Status tool_names_and_schemas();
+  Status unenforced() {
+    return refuse_unenforced(job_, request_.response_format, request_.tools, request_.tool_choice,
+                             {});
+  }
+  Status messages();
+  Status reasoning_passed_back();
+  Status json_word();
+  Status strict_tools() { return rewrite_strict_tools(job_, use_); }
+  Status tool_choice() {
+    return apply_tool_choice(job_, use_,
+                             request_.tool_choice ? request_.tool_choice->name : std::string());
+  }
+  Status prefix();
+  Status stop();
+  Status stream_options();
+  Status response_schema();
+  Status choices();
+  Status penalties();
+  Status temperature() { return set_temperature(job_, request_.temperature); }
+  Status top_p() { return set_top_p(job_, request_.top_p, use_.in_use); }
+  Status logprobs();
+  Status max_tokens();
+  Status seed();
+  ThinkingStage thinking_stage() const;
+
+  const ChatRequest& request_;
+  const ConversionOptions& options_;
+  const RecipePolicy& policy_;
+  ConvertedRequest out_;
+  const ConversionJob job_;
+  const ToolUse use_;
+  /// The schema of `response_format` after the strict rewrite.
+  Json constraint_schema_;
+};
+
+Status Converter::tool_names_and_schemas() {
+  for (size_t i = 0; i < request_.tools.size(); ++i) {
+    DI_TRY(check_tool_name(request_.tools[i].name, i));
+  }
+  return declare_tools(job_, request_.tools, ".function.parameters");
+}
+
+Status Converter::messages() {
+  const MessageContext context{
+      .encoding = out_.encoding, .thinking = out_.conversation.thinking_mode, .policy = policy_};
+  DI_ASSIGN(out_.conversation.messages, convert_messages(request_.messages, context));
+  return Status::ok();
+}
+
+Status Converter::reasoning_passed_back() {
+  if (!options_.reject_missing_reasoning || !out_.conversation.thinking_mode) {
+    return Status::ok();
+  }
+  return check_reasoning_passed_back(request_.messages, !request_.tools.empty());
+}
+
+Status Converter::json_word() {
+  if (format() != ResponseFormat::kJsonObject || mentions_json(request_.messages)) {
+    return Status::ok();
+  }
+  return refuse_member(
+      "messages",
+      "Prompt must contain the word 'json' in some form to use 'response_format' of type "
+      "'json_object'.");
+}
+
+Status Converter::prefix() {
+  if (request_.messages.empty() || !request_.messages.back().prefix) {
+    return Status::ok();
+  }
+  const bool called = std::any_of(request_.messages.begin(), request_.messages.end(),
+                                  [](const RequestMessage& m) { return m.tool_calls.has_value(); });
+  if (!request_.tools.empty() || called) {
+    return refuse_member("messages", "Function call should not be used with prefix");
+  }
+  if (format() == ResponseFormat::kJsonObject) {
+    return refuse_member("response_format",
+                         "response_format json_object should not be used with prefix");
+  }
+  return Status::ok();
+}
+
+Status Converter::stop() {
+  return request_.stop
+             ? set_stop_sequences(job_, request_.stop->sequences, request_.stop->is_list, "stop")
+             : Status::ok();
+}
+
+Status Converter::stream_options() {
+  out_.stream = request_.stream;
+  if (!request_.stream_options) {
+    return Status::ok();
+  }
+  if (!request_.stream) {
+    return refuse_member("stream_options", "stream_options should be set along with stream = true");
+  }
+  out_.include_usage = request_.stream_options->include_usage.value_or(false);
+  return Status::ok();
+}
+
+Status Converter::response_schema() {
+  DI_ASSIGN(constraint_schema_, check_response_schema(job_, request_.response_format));
+  return Status::ok();
+}
+
+Status Converter::choices() {
+  if (!policy_.several_choices) {
+    return request_.n == 1
+               ? Status::ok()
+               : refuse_member("n", "Invalid n value (currently only n = 1 is supported)");
+  }
+  return request_.n >= 1 && request_.n <= kMaxChoices
+             ? Status::ok()
+             : refuse_member("n", "Invalid n value, the valid range of n is [1, " +
+                                      std::to_string(kMaxChoices) + "]");
+}
+
+Status Converter::penalties() {
+  const std::pair<std::string_view, std::optional<float>> kPenalties[] = {
+      {"presence_penalty", request_.presence_penalty},
+      {"frequency_penalty", request_.frequency_penalty},
+  };
+  for (const auto& [name, value] : kPenalties) {
+    if (value && !(*value >= -2.0F && *value <= 2.0F)) {
+      return refuse_member(name, "Invalid " + std::string(name) + " value, the valid range of " +
+                                     std::string(name) + " is [-2, 2]");
+    }
+  }
+  return Status::ok();
+}
+
+Status Converter::logprobs() {
+  out_.options.logprobs = request_.logprobs;
+  out_.options.top_logprobs = request_.top_logprobs;
+  if (!request_.top_logprobs) {
+    return Status::ok();
+  }
+  if (!request_.logprobs) {
+    return refuse_member("top_logprobs",
+                         "Invalid top_logprobs and logprobs value, logprobs must be set to true if "
+                         "top_logprobs is used.");
+  }
+  if (*request_.top_logprobs > 20) {
+    return refuse_member("top_logprobs",
+                         "Invalid top_logprobs value, the valid range of top_logprobs is [0, 20].");
+  }
+  return Status::ok();
+}
+
+Status Converter::max_tokens() {
+  const bool newer = policy_.max_completion_tokens && request_.max_completion_tokens;
+  const std::string name = newer ? "max_completion_tokens" : "max_tokens";
+  const auto limit = newer ? request_.max_completion_tokens : request_.max_tokens;
+  const uint32_t bound = out_.conversation.thinking_mode ? options_.thinking_max_tokens
+                                                         : options_.non_thinking_max_tokens;
+  if (limit && (*limit < 1 || *limit > bound)) {
+    return refuse_member(name, "Invalid " + name + " value, the valid range of " + name +
+                                   " is [1, " + std::to_string(bound) + "]");
+  }
+  out_.options.max_tokens = limit;
+  return Status::ok();
+}
+
+Status Converter::seed() {
+  if (request_.seed && *request_.seed > static_cast<uint64_t>(INT64_MAX)) {
+    return refuse_member("seed", "Invalid seed value, the valid range of seed is [0, 2^63)");
+  }
+  out_.options.seed = request_.seed;
+  return Status::ok();
+}
+
+ThinkingStage Converter::thinking_stage() const {
+  if (!out_.conversation.thinking_mode) {
+    return ThinkingStage::kNone;
+  }
+  const RequestMessage& last = request_.messages.back();
+  if (!last.prefix) {
+    return ThinkingStage::kReasoningStart;
+  }
+  if (!out_.conversation.messages.back().content.empty()) {
+    return ThinkingStage::kContentContinuation;
+  }
+  return last.reasoning_content.value_or("").empty() ? ThinkingStage::kReasoningStart
+                                                     : ThinkingStage::kReasoningContinuation;
+}
+
+}  // namespace
+
+Result<ConvertedRequest> convert_chat_request(const ChatRequest& request,
+                                              const ConversionOptions& options,
+                                              const RecipePolicy& policy) {
+  return Converter(request, options, policy).run();
+}
+
+}  // namespace deepinfer::protocol
