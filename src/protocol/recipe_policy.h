@@ -19,6 +19,8 @@ struct RecipePolicy {
   bool lenient_tool_calls = false;
   bool custom_tool_type = false;
   bool messages_extensions = false;
+  bool include_logprobs = false;
+  bool refuse_stateful = false;
 
   // Checking and converting.
   bool served_models = false;
@@ -28,6 +30,10 @@ struct RecipePolicy {
   bool any_forces_a_call = false;
   bool refuse_unenforced = false;
   bool refuse_images = false;
+  bool refuse_unknown_tools = false;
+  bool custom_tools = false;
+  bool searched_namespaces = false;
+  bool calls_in_order = false;
   bool bounded_stop = false;
   bool output_to_context_end = false;
   bool context_length_code = false;
@@ -61,6 +67,8 @@ constexpr RecipePolicy RecipePolicy::server() {
       .lenient_tool_calls = true,
       .custom_tool_type = true,
       .messages_extensions = true,
+      .include_logprobs = true,
+      .refuse_stateful = true,
       .served_models = true,
       .several_choices = true,
       .sampling_extensions = true,
@@ -68,6 +76,10 @@ constexpr RecipePolicy RecipePolicy::server() {
       .any_forces_a_call = true,
       .refuse_unenforced = true,
       .refuse_images = true,
+      .refuse_unknown_tools = true,
+      .custom_tools = true,
+      .searched_namespaces = true,
+      .calls_in_order = true,
       .bounded_stop = true,
       .output_to_context_end = true,
       .context_length_code = true,
