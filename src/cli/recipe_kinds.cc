@@ -6,8 +6,10 @@
 #include "cli/chat_stream_case.h"
 #include "cli/messages_stream_case.h"
 #include "cli/recipe_json.h"
+#include "cli/responses_stream_case.h"
 #include "protocol/conversion.h"
 #include "protocol/messages/messages_conversion.h"
+#include "protocol/responses/responses_conversion.h"
 #include "recipe/detokenizer.h"
 
 namespace deepinfer::cli {
@@ -46,6 +48,7 @@ Result<Json> RecipeKinds::run(std::string_view kind, const Json& input) const {
   static constexpr Row kRows[] = {
       {"chat-convert", &RecipeKinds::convert_chat},
       {"messages-convert", &RecipeKinds::convert_messages},
+      {"responses-convert", &RecipeKinds::convert_responses},
       {"max-tokens", &RecipeKinds::max_tokens},
       {"render", &RecipeKinds::render},
       {"encode", &RecipeKinds::encode},
@@ -53,6 +56,7 @@ Result<Json> RecipeKinds::run(std::string_view kind, const Json& input) const {
       {"detokenize", &RecipeKinds::detokenize},
       {"chat-stream", &RecipeKinds::chat_stream},
       {"messages-stream", &RecipeKinds::messages_stream},
+      {"responses-stream", &RecipeKinds::responses_stream},
   };
   for (const Row& row : kRows) {
     if (row.kind != kind) {
@@ -85,9 +89,17 @@ Result<ConvertedRequest> parse_and_convert(const std::string& body,
   return Convert(request, options, policy);
 }
 
+Result<ConvertedRequest> convert_responses_only(const ResponsesRequest& request,
+                                                const ConversionOptions& options,
+                                                const RecipePolicy& policy) {
+  DI_ASSIGN(ConvertedResponses converted, convert_responses_request(request, options, policy));
+  return std::move(converted.request);
+}
+
 constexpr ConvertRow kConversions[] = {
     {"chat", parse_and_convert<parse_chat_request, convert_chat_request>},
     {"messages", parse_and_convert<parse_messages_request, convert_messages_request>},
+    {"responses", parse_and_convert<parse_responses_request, convert_responses_only>},
 };
 
 }  // namespace
@@ -204,6 +216,10 @@ Result<Json> RecipeKinds::chat_stream(const Json& input) const {
 
 Result<Json> RecipeKinds::messages_stream(const Json& input) const {
   return run_messages_stream_case(input, tokenizer_, policy_);
+}
+
+Result<Json> RecipeKinds::responses_stream(const Json& input) const {
+  return run_responses_stream_case(input, tokenizer_, policy_);
 }
 
 }  // namespace deepinfer::cli

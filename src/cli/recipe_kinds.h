@@ -39,6 +39,9 @@ class RecipeKinds {
   Result<recipe::Json> convert_messages(const recipe::Json& input) const {
     return convert("messages", input);
   }
+  Result<recipe::Json> convert_responses(const recipe::Json& input) const {
+    return convert("responses", input);
+  }
   Result<recipe::Json> max_tokens(const recipe::Json& input) const;
   Result<recipe::Json> render(const recipe::Json& input) const;
   Result<recipe::Json> encode(const recipe::Json& input) const;
@@ -46,6 +49,7 @@ class RecipeKinds {
   Result<recipe::Json> detokenize(const recipe::Json& input) const;
   Result<recipe::Json> chat_stream(const recipe::Json& input) const;
   Result<recipe::Json> messages_stream(const recipe::Json& input) const;
+  Result<recipe::Json> responses_stream(const recipe::Json& input) const;
   Result<const recipe::Tokenizer*> tokenizer() const;
 
   const recipe::Tokenizer* tokenizer_;

@@ -19,6 +19,8 @@ struct RecipePolicy {
   bool lenient_tool_calls = false;
   bool custom_tool_type = false;
   bool messages_extensions = false;
+  bool include_logprobs = false;
+  bool refuse_stateful = false;
 
   // Checking and converting.
   bool served_models = false;
@@ -28,6 +30,10 @@ struct RecipePolicy {
   bool any_forces_a_call = false;
   bool refuse_unenforced = false;
   bool refuse_images = false;
+  bool refuse_unknown_tools = false;
+  bool custom_tools = false;
+  bool searched_namespaces = false;
+  bool calls_in_order = false;
   bool bounded_stop = false;
   bool output_to_context_end = false;
   bool context_length_code = false;
@@ -38,6 +44,7 @@ struct RecipePolicy {
   bool hide_markup = false;
   bool typed_arguments = false;
   bool whole_calls_only = false;
+  bool report_tools_in_force = false;
   bool flush_partial_character = false;
   bool pad_json = true;
   bool lean_deltas = false;
@@ -61,6 +68,8 @@ constexpr RecipePolicy RecipePolicy::server() {
       .lenient_tool_calls = true,
       .custom_tool_type = true,
       .messages_extensions = true,
+      .include_logprobs = true,
+      .refuse_stateful = true,
       .served_models = true,
       .several_choices = true,
       .sampling_extensions = true,
@@ -68,6 +77,10 @@ constexpr RecipePolicy RecipePolicy::server() {
       .any_forces_a_call = true,
       .refuse_unenforced = true,
       .refuse_images = true,
+      .refuse_unknown_tools = true,
+      .custom_tools = true,
+      .searched_namespaces = true,
+      .calls_in_order = true,
       .bounded_stop = true,
       .output_to_context_end = true,
       .context_length_code = true,
@@ -76,6 +89,7 @@ constexpr RecipePolicy RecipePolicy::server() {
       .hide_markup = true,
       .typed_arguments = true,
       .whole_calls_only = true,
+      .report_tools_in_force = true,
       .flush_partial_character = true,
       .pad_json = false,
       .lean_deltas = true,
