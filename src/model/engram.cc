@@ -26,7 +26,8 @@ void Engram::hash_sequence(const std::vector<TokenId>& tokens,
     ids_.push_back(p < 0 ? hash_.pad() : ring[p % ring_size]);
   }
   for (int32_t i = 0; i < sequence.num_tokens; ++i) {
-    ids_.push_back(hash_.compressed(tokens[static_cast<size_t>(sequence.token_begin + i)]));
+    const int64_t token = int64_t{sequence.token_begin} + i;
+    ids_.push_back(hash_.compressed(tokens[static_cast<size_t>(token)]));
     ring[(sequence.start_position + i) % ring_size] = ids_.back();
   }
   std::vector<int32_t> history(static_cast<size_t>(lookback) + 1);

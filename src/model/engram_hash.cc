@@ -74,6 +74,7 @@ std::vector<int64_t> engram_multipliers(int32_t layer, int32_t count, int32_t co
   DI_CHECK(bound > int64_t{1} << 32);
   Pcg64 random(10007U * static_cast<uint32_t>(layer));
   std::vector<int64_t> multipliers;
+  multipliers.reserve(static_cast<size_t>(count));
   for (int32_t i = 0; i < count; ++i) {
     multipliers.push_back(2 * static_cast<int64_t>(random.below(static_cast<uint64_t>(bound))) + 1);
   }

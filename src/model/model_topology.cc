@@ -41,13 +41,14 @@ Status check_distinct(const char* key, std::vector<int32_t> ids) {
 
 Status check_ratio_list(const ModelConfig& config) {
   const int32_t layers = config.num_hidden_layers;
-  const size_t with_stages = static_cast<size_t>(layers + config.num_nextn_predict_layers);
+  const int64_t with_stages = int64_t{layers} + config.num_nextn_predict_layers;
   const std::vector<int32_t>& ratios = config.compress_ratios;
-  if (ratios.size() != static_cast<size_t>(layers) && ratios.size() != with_stages) {
+  const auto num_ratios = static_cast<int64_t>(ratios.size());
+  if (num_ratios != layers && num_ratios != with_stages) {
     return broken(
         fmt::format("compress_ratios: expected {} entries (layers) or {} (layers and "
                     "draft stages), found {}",
-                    layers, with_stages, ratios.size()));
+                    layers, with_stages, num_ratios));
   }
   if (std::any_of(ratios.begin() + layers, ratios.end(),
                   [](int32_t ratio) { return ratio != 0; })) {

@@ -53,6 +53,7 @@ EngineConfig small_engine(const std::string& model_dir) {
   config.kernel_variant = "reference";
   config.num_threads = 2;
   config.scheduler.max_num_seqs = 8;
+  config.max_model_len = 512;
   config.scheduler.max_num_batched_tokens = 512;
   return config;
 }
