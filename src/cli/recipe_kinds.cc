@@ -9,6 +9,7 @@
 #include "cli/responses_stream_case.h"
 #include "protocol/conversion.h"
 #include "protocol/messages/messages_conversion.h"
+#include "protocol/messages/messages_error.h"
 #include "protocol/responses/responses_conversion.h"
 #include "recipe/detokenizer.h"
 
@@ -17,11 +18,15 @@ namespace deepinfer::cli {
 using namespace protocol;  // the cases are records of that layer
 namespace {
 
-Json refused(std::string_view stage, const Status& status, const RecipePolicy& policy) {
+Json refused(std::string_view stage, const Status& status, const RecipePolicy& policy,
+             std::string_view protocol) {
+  const bool own_shape = policy.messages_errors && protocol == "messages";
+  const std::string body = own_shape ? messages_error_body(messages_error_type(status), status)
+                                     : error_body(status, policy);
   return {{"ok", false},
           {"stage", stage},
           {"status", status.code() == StatusCode::kNotFound ? 404 : 400},
-          {"body", Json::parse(error_body(status, policy))}};
+          {"body", Json::parse(body)}};
 }
 
 /// The text after the first reading of a mode that never yields added tokens.
@@ -114,7 +119,8 @@ Result<RecipeKinds::Conversion> RecipeKinds::convert_as(const std::string& proto
     bool parsed = false;
     auto converted = row.convert(body, case_options(input), policy_, parsed);
     if (!converted) {
-      return Conversion{{}, refused(parsed ? "convert" : "parse", converted.error(), policy_)};
+      return Conversion{
+          {}, refused(parsed ? "convert" : "parse", converted.error(), policy_, protocol)};
     }
     return Conversion{std::move(*converted), {}};
   }
@@ -137,7 +143,8 @@ Result<Json> RecipeKinds::convert(const std::string& protocol, const Json& input
 }
 
 Result<Json> RecipeKinds::max_tokens(const Json& input) const {
-  DI_ASSIGN(const Conversion conversion, convert_as(input.value("protocol", "chat"), input));
+  const std::string protocol = input.value("protocol", "chat");
+  DI_ASSIGN(const Conversion conversion, convert_as(protocol, input));
   const auto& converted = conversion.converted;
   if (!converted) {
     return conversion.refusal;
@@ -145,7 +152,7 @@ Result<Json> RecipeKinds::max_tokens(const Json& input) const {
   const auto limit = resolve_max_tokens(*converted, input.value("prompt_tokens", uint64_t{0}),
                                         input.value("context_limit", uint64_t{0}), policy_);
   if (!limit) {
-    return refused("convert", limit.error(), policy_);
+    return refused("convert", limit.error(), policy_, protocol);
   }
   return Json{{"ok", true}, {"max_tokens", *limit}};
 }

@@ -1,6 +1,5 @@
 #include "protocol/completion.h"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -8,35 +7,13 @@
 #include "protocol/chat/chat_request.h"
 #include "protocol/conversion.h"
 #include "protocol/engine_request.h"
+#include "protocol/prepared_prompt.h"
 #include "protocol/recipe_policy.h"
 
 namespace deepinfer::protocol {
 namespace {
 
-ConversionOptions served_options(const ServiceInfo& info, const recipe::Recipe& recipe) {
-  ConversionOptions options;
-  options.models.clear();
-  for (const std::string& name : info.model_names) {
-    options.models.emplace(name, recipe.encoding());
-  }
-  return options;
-}
-
-/// Text so long that it cannot fit, however its tokens fall, is not tokenized.
-Status check_prompt_bytes(const recipe::RenderedPrompt& prompt, const ConvertedRequest& converted,
-                          const ServiceInfo& info, const RecipePolicy& policy) {
-  // No byte-level vocabulary in use has longer tokens; a bound too high only costs time.
-  constexpr uint64_t kMaxTokenBytes = 256;
-  const auto context = static_cast<uint64_t>(info.model.max_model_len);
-  const uint64_t least_tokens = prompt.text.size() / kMaxTokenBytes;
-  if (least_tokens <= context) {
-    return Status::ok();
-  }
-  return resolve_max_tokens(converted, least_tokens, context, policy).status();
-}
-
-Status set_limits(const ChatRequest& request, uint32_t max_tokens, GenerateRequest& target) {
-  target.max_tokens = static_cast<int32_t>(std::min<uint32_t>(max_tokens, INT32_MAX));
+Status set_min_tokens(const ChatRequest& request, GenerateRequest& target) {
   const uint32_t min_tokens = request.min_tokens.value_or(0);
   if (min_tokens > static_cast<uint32_t>(target.max_tokens)) {
     return invalid_argument("`min_tokens` must be at most the output limit " +
@@ -74,9 +51,7 @@ std::unique_ptr<ResponseAssembler> make_assembler(const ConvertedRequest& conver
   settings.stream = converted.stream;
   settings.include_usage = converted.include_usage;
   settings.parsing = converted.parsing;
-  settings.end_tokens = info.model.eos_token_ids;
-  settings.end_tokens.insert(settings.end_tokens.end(), engine_request.stop_token_ids.begin(),
-                             engine_request.stop_token_ids.end());
+  settings.end_tokens = end_tokens(info, engine_request);
   settings.prompt_tokens = engine_request.prompt.size();
   return std::make_unique<ChatAssembler>(settings, recipe);
 }
@@ -93,13 +68,8 @@ Result<PreparedCompletion> prepare_chat_completion(std::string_view body, const 
             convert_chat_request(request, served_options(info, recipe), kPolicy));
   DI_ASSIGN(GenerateRequest engine_request, make_engine_request(request, converted, info.model));
 
-  const recipe::RenderedPrompt prompt = recipe.render(converted.conversation);
-  DI_TRY(check_prompt_bytes(prompt, converted, info, kPolicy));
-  DI_ASSIGN(engine_request.prompt, recipe.encode(prompt));
-  DI_ASSIGN(const uint32_t max_tokens,
-            resolve_max_tokens(converted, engine_request.prompt.size(),
-                               static_cast<uint64_t>(info.model.max_model_len), kPolicy));
-  DI_TRY(set_limits(request, max_tokens, engine_request));
+  DI_TRY(fill_prompt(converted, info, recipe, kPolicy, engine_request));
+  DI_TRY(set_min_tokens(request, engine_request));
 
   PreparedCompletion prepared;
   prepared.stream = converted.stream;

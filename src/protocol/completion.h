@@ -1,11 +1,11 @@
 #pragma once
 
 /// What the HTTP layer knows of a protocol: bytes in, engine requests and response bytes out.
-/// One implementation per protocol (Chat Completions now; Messages and Responses over the same
-/// core), so the HTTP side is written once.
+/// One implementation per protocol over the same core, so the HTTP side is written once.
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +48,8 @@ class ResponseAssembler {
   virtual std::string response() = 0;
   /// The event that reports a failure once the status line is out.
   virtual std::vector<Event> error(const Status& status) = 0;
+  /// What keeps a silent stream alive; nothing where a comment line does.
+  virtual std::vector<Event> keep_alive() { return {}; }
 };
 
 /// A checked, converted, rendered request.
@@ -55,6 +57,8 @@ struct PreparedCompletion {
   bool stream = false;
   /// One per choice (`n`).
   std::vector<GenerateRequest> requests;
+  /// Most tokens of reasoning the client wants.
+  std::optional<uint64_t> thinking_budget;
   std::unique_ptr<ResponseAssembler> assembler;
 };
 
@@ -63,5 +67,23 @@ struct PreparedCompletion {
 Result<PreparedCompletion> prepare_chat_completion(std::string_view body, const ServiceInfo& info,
                                                    const recipe::Recipe& recipe,
                                                    const std::string& response_id, int64_t created);
+
+/// `POST /v1/messages`.
+Result<PreparedCompletion> prepare_messages(std::string_view body, const ServiceInfo& info,
+                                            const recipe::Recipe& recipe,
+                                            const std::string& response_id, int64_t created);
+
+/// `POST /v1/messages/count_tokens`: `{"input_tokens"}` of a Messages body.
+Result<std::string> count_messages_tokens(std::string_view body, const ServiceInfo& info,
+                                          const recipe::Recipe& recipe);
+
+/// `POST /tokenize`: a `prompt`, or chat `messages` with what goes with them →
+/// `{"count", "max_model_len", "tokens", "token_strs"}`.
+Result<std::string> tokenize(std::string_view body, const ServiceInfo& info,
+                             const recipe::Recipe& recipe);
+
+/// `POST /detokenize`: `tokens` → `{"prompt"}`.
+Result<std::string> detokenize(std::string_view body, const ServiceInfo& info,
+                               const recipe::Recipe& recipe);
 
 }  // namespace deepinfer::protocol

@@ -69,14 +69,8 @@ Status set_logit_bias(const ChatRequest& request, const ModelInfo& model, Genera
   return Status::ok();
 }
 
-Status set_filters(const ChatRequest& request, GenerateRequest& target) {
-  // -1 is another spelling of "all tokens".
-  const int32_t top_k = request.top_k.value_or(0);
-  if (top_k < -1) {
-    return refuse("top_k", "must be at least -1, got " + std::to_string(top_k));
-  }
-  target.sampling.top_k = top_k == -1 ? 0 : top_k;
-  const float min_p = request.min_p.value_or(0.0F);
+Status set_min_p(std::optional<float> given, GenerateRequest& target) {
+  const float min_p = given.value_or(0.0F);
   if (!(min_p >= 0.0F && min_p <= 1.0F)) {
     return refuse("min_p", "must be in [0, 1]");
   }
@@ -86,21 +80,36 @@ Status set_filters(const ChatRequest& request, GenerateRequest& target) {
 
 }  // namespace
 
-Result<GenerateRequest> make_engine_request(const ChatRequest& request,
-                                            const ConvertedRequest& converted,
-                                            const ModelInfo& model) {
+Status set_top_k(std::optional<int32_t> given, GenerateRequest& target) {
+  const int32_t top_k = given.value_or(0);
+  if (top_k < -1) {
+    return refuse("top_k", "must be at least -1, got " + std::to_string(top_k));
+  }
+  target.sampling.top_k = top_k == -1 ? 0 : top_k;
+  return Status::ok();
+}
+
+GenerateRequest make_engine_request(const ConvertedRequest& converted) {
   GenerateRequest target;
   SamplingParams& sampling = target.sampling;
   sampling.temperature = converted.options.temperature;
   sampling.top_p = converted.options.top_p;
-  sampling.presence_penalty = request.presence_penalty.value_or(0.0F);
-  sampling.frequency_penalty = request.frequency_penalty.value_or(0.0F);
   sampling.seed = converted.options.seed;
   sampling.logprobs = converted.options.logprobs;
   sampling.top_logprobs = converted.options.top_logprobs.value_or(0);
+  return target;
+}
+
+Result<GenerateRequest> make_engine_request(const ChatRequest& request,
+                                            const ConvertedRequest& converted,
+                                            const ModelInfo& model) {
+  GenerateRequest target = make_engine_request(converted);
+  target.sampling.presence_penalty = request.presence_penalty.value_or(0.0F);
+  target.sampling.frequency_penalty = request.frequency_penalty.value_or(0.0F);
   target.ignore_eos = request.ignore_eos;
   target.priority = request.priority.value_or(0);
-  DI_TRY(set_filters(request, target));
+  DI_TRY(set_top_k(request.top_k, target));
+  DI_TRY(set_min_p(request.min_p, target));
   DI_TRY(set_stop_tokens(request, model, target));
   DI_TRY(set_logit_bias(request, model, target));
   return target;

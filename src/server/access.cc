@@ -77,7 +77,7 @@ std::vector<Header> cors_headers(std::string_view origin, const std::vector<std:
     return {};
   }
   return {{"Access-Control-Allow-Origin", any ? "*" : std::string(origin)},
-          {"Access-Control-Expose-Headers", "X-Request-Id, Retry-After, Server-Timing"},
+          {"Access-Control-Expose-Headers", "X-Request-Id, request-id, Retry-After, Server-Timing"},
           {"Vary", "Origin"}};
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "server/body_check.h"
 #include "server/completion_stream.h"
 #include "server/openai_error.h"
 #include "server/sse_writer.h"
@@ -33,19 +34,6 @@ int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
-}
-
-// Anything but JSON would mean that a form on some web page can post here.
-Status check_content_type(const RequestHead& head) {
-  static constexpr std::string_view kJson = "application/json";
-  const std::string_view type = head.header("Content-Type");
-  if (type.empty() || equals_ignoring_case(type.substr(0, kJson.size()), kJson)) {
-    return Status::ok();
-  }
-  return invalid_argument(
-      fmt::format("Content-Type must be application/json, got '{}'; with curl add "
-                  "-H 'Content-Type: application/json'",
-                  type));
 }
 
 CompletionStream::Interrupted interruption_of(const Exchange& exchange) {
@@ -92,16 +80,19 @@ struct StreamBody {
   std::vector<Event> events;
   CompletionStream::State state;
   milliseconds keep_alive;
-  std::string request_id;
+  ErrorStyle errors;
 };
 
 // Ends a stream that has begun: an error event, then the end without the mark of completeness.
 bool end_with_error(SseWriter& writer, StreamBody& body) {
   const Status& failure = body.completion->failure();
   if (failure.code() != StatusCode::kCancelled) {
-    DI_LOG_WARN("stream ended with an error: {} request_id={}", failure.message(), body.request_id);
+    DI_LOG_WARN("stream ended with an error: {} request_id={}", failure.message(),
+                body.errors.request_id);
     // The same body as a plain answer's, so that clients tell failures apart in one way.
-    writer.write({Event{.name = {}, .data = http_error(failure).body}});
+    const bool named = body.errors.shape == ErrorStyle::Shape::kMessages;
+    writer.write(
+        {Event{.name = named ? "error" : "", .data = http_error(failure, body.errors).body}});
   }
   return false;
 }
@@ -111,7 +102,11 @@ bool wait_and_keep_alive(SseWriter& writer, StreamBody& body) {
   const base::TimePoint until = pings ? writer.last_write() + body.keep_alive : now() + kFarAway;
   body.state = body.completion->advance(until, body.events);
   const bool silent = body.state == CompletionStream::State::kRunning && body.events.empty();
-  return !(silent && pings) || writer.write_keep_alive();
+  if (!silent || !pings) {
+    return true;
+  }
+  const std::vector<Event> events = body.completion->assembler().keep_alive();
+  return events.empty() ? writer.write_keep_alive() : writer.write(events);
 }
 
 // Writes the whole stream; false ends the connection without the last chunk.
@@ -144,26 +139,39 @@ bool write_stream_caught(httplib::DataSink& sink, StreamBody& body) noexcept {
   try {
     return write_stream(sink, body);
   } catch (const std::exception& error) {
-    DI_LOG_ERROR("a stream threw: {} request_id={}", error.what(), body.request_id);
+    DI_LOG_ERROR("a stream threw: {} request_id={}", error.what(), body.errors.request_id);
     return false;
   }
 }
 
-class ChatHandler {
+/// What the routes of the protocols differ in.
+struct CompletionApi {
+  std::string_view path;
+  /// In front of the request id in the id of the answer.
+  std::string_view id_prefix;
+  Result<protocol::PreparedCompletion> (*prepare)(std::string_view body,
+                                                  const protocol::ServiceInfo& info,
+                                                  const recipe::Recipe& recipe,
+                                                  const std::string& response_id, int64_t created);
+};
+constexpr CompletionApi kApis[] = {
+    {"/v1/chat/completions", "chatcmpl-", protocol::prepare_chat_completion},
+    {"/v1/messages", "msg_", protocol::prepare_messages},
+};
+
+class CompletionHandler {
  public:
-  ChatHandler(const Service& service, const HttpConfig& config)
-      : service_(service), config_(config) {}
+  CompletionHandler(const CompletionApi& api, const Service& service, const HttpConfig& config)
+      : api_(api), service_(service), config_(config) {}
 
   void handle(Exchange& exchange, httplib::Response& res) const {
-    if (const Status status = check_content_type(exchange.head); !status.is_ok()) {
-      answer_error(res, status);
-      res.status = 415;
+    if (!accept_json_body(exchange, res)) {
       return;
     }
     if (const Status status = serve(exchange, res); !status.is_ok()) {
       // Nobody reads this one; the connection is closed behind it.
       exchange.close = status.code() == StatusCode::kCancelled;
-      answer_error(res, status);
+      answer_error(exchange, res, status);
     }
   }
 
@@ -172,8 +180,8 @@ class ChatHandler {
     DI_ASSIGN(const ServedModel* model, service_.ready());
     const base::TimePoint start = now();
     DI_ASSIGN(protocol::PreparedCompletion prepared,
-              protocol::prepare_chat_completion(exchange.body, model->info, *model->recipe,
-                                                "chatcmpl-" + exchange.request_id, unix_seconds()));
+              api_.prepare(exchange.body, model->info, *model->recipe,
+                           std::string(api_.id_prefix) + exchange.request_id, unix_seconds()));
     std::string().swap(exchange.body);
     const double recipe_s = base::seconds_between(start, now());
     set_deadlines(prepared.requests, exchange, config_.request_timeout);
@@ -216,7 +224,7 @@ class ChatHandler {
     }
     body->completion = std::move(completion);
     body->keep_alive = keep_alive;
-    body->request_id = exchange.request_id;
+    body->errors = error_style(exchange.head.path, exchange.request_id);
     res.status = 200;
     res.set_header("Cache-Control", "no-cache");
     res.set_header("X-Accel-Buffering", "no");
@@ -237,6 +245,7 @@ class ChatHandler {
     }
   }
 
+  const CompletionApi& api_;
   const Service& service_;
   const HttpConfig& config_;
 };
@@ -244,12 +253,14 @@ class ChatHandler {
 }  // namespace
 
 void add_completion_routes(RouteTable& routes, const Service& service, const HttpConfig& config) {
-  const ChatHandler handler(service, config);
-  routes.add({.method = "POST",
-              .path = "/v1/chat/completions",
-              .handler = [handler](Exchange& exchange,
-                                   httplib::Response& res) { handler.handle(exchange, res); },
-              .long_running = true});
+  for (const CompletionApi& api : kApis) {
+    const CompletionHandler handler(api, service, config);
+    routes.add({.method = "POST",
+                .path = std::string(api.path),
+                .handler = [handler](Exchange& exchange,
+                                     httplib::Response& res) { handler.handle(exchange, res); },
+                .long_running = true});
+  }
 }
 
 }  // namespace deepinfer::server

@@ -27,7 +27,9 @@ struct Exchange {
   bool close = false;
 };
 
-/// Fills `res` with the error answer of `status`.
+/// Fills `res` with the error answer of `status`, as OpenAI's clients expect it.
 void answer_error(httplib::Response& res, const Status& status);
+/// The same as the clients of this path expect it.
+void answer_error(const Exchange& exchange, httplib::Response& res, const Status& status);
 
 }  // namespace deepinfer::server

@@ -55,7 +55,9 @@ void answer_preflight(httplib::Response& res, const Preflight& preflight, bool c
   if (cors) {
     res.set_header("Access-Control-Allow-Methods", preflight.allow);
     res.set_header("Access-Control-Allow-Headers",
-                   "Authorization, Content-Type, x-api-key, X-Request-Id, traceparent");
+                   "Authorization, Content-Type, x-api-key, X-Request-Id, traceparent, "
+                   "anthropic-version, anthropic-beta, "
+                   "anthropic-dangerous-direct-browser-access");
     res.set_header("Access-Control-Max-Age", "600");
   }
 }
@@ -86,6 +88,10 @@ void log_request(const RequestHead& head, int http_status, const std::string& re
 
 void answer_error(httplib::Response& res, const Status& status) {
   answer(res, http_error(status));
+}
+
+void answer_error(const Exchange& exchange, httplib::Response& res, const Status& status) {
+  answer(res, http_error(status, error_style(exchange.head.path, exchange.request_id)));
 }
 
 // What the library's callbacks, which get no context, must know.
@@ -249,7 +255,10 @@ bool HttpServer::answer(Connection& connection, const RequestHead& head, std::st
 void HttpServer::refuse_request(Connection& connection, const Refusal& refusal,
                                 const RequestHead* head, const std::string& request_id) {
   const bool with_body = head == nullptr || head->method != "HEAD";
-  gate_.send_refusal(connection, refusal, with_body, common_headers(head, request_id));
+  const ErrorStyle style =
+      error_style(head == nullptr ? std::string_view() : head->path, request_id);
+  gate_.send_refusal(connection, http_error(refusal, style), with_body,
+                     common_headers(head, request_id));
   DI_LOG_DEBUG("refused with {}: {} request_id={}", refusal.http_status, refusal.status.message(),
                request_id);
 }
@@ -259,6 +268,9 @@ std::vector<Header> HttpServer::common_headers(const RequestHead* head,
   std::vector<Header> headers = cors_headers(
       head == nullptr ? std::string_view() : head->header("Origin"), config_.allowed_origins);
   headers.push_back({"X-Request-Id", request_id});
+  if (head != nullptr && error_style(head->path, {}).shape == ErrorStyle::Shape::kMessages) {
+    headers.push_back({"request-id", request_id});
+  }
   return headers;
 }
 
@@ -270,7 +282,9 @@ void HttpServer::dispatch(httplib::Response& res) {
     const std::string_view origin = current.exchange.head.header("Origin");
     answer_preflight(res, *preflight, !cors_headers(origin, config_.allowed_origins).empty());
   } else {
-    server::answer(res, http_error(std::get<Refusal>(current.target)));
+    const Exchange& exchange = current.exchange;
+    server::answer(res, http_error(std::get<Refusal>(current.target),
+                                   error_style(exchange.head.path, exchange.request_id)));
   }
 }
 
@@ -296,7 +310,8 @@ void HttpServer::install_callbacks() {
         } catch (...) {
           DI_LOG_ERROR("a handler threw something unknown request_id={}", id);
         }
-        answer_error(res, internal_error("internal error; the log has request id " + id));
+        answer_error(current_->exchange, res,
+                     internal_error("internal error; the log has request id " + id));
       });
   set_error_handler([](const httplib::Request&, httplib::Response& res) {
     if (res.body.empty()) {

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "protocol/messages/messages_error.h"
+
 namespace deepinfer::server {
 namespace {
 
@@ -81,14 +83,27 @@ std::string error_type(int http_status, const Status& status) {
                                                         : row_of(http_status).type);
 }
 
-HttpError make_error(int http_status, const Status& status) {
+std::string openai_body(int http_status, const Status& status) {
   nlohmann::ordered_json body;
   body["error"] = {{"message", status.message()},
                    {"type", error_type(http_status, status)},
                    {"param", text_or_null(status.param())},
                    {"code", text_or_null(status.reason())}};
-  HttpError error{
-      http_status, body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), {}};
+  return body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string messages_body(int http_status, const Status& status, const std::string& request_id) {
+  const std::string_view type =
+      http_status == 413 ? "request_too_large" : protocol::messages_error_type(status);
+  return protocol::messages_error_body(type, status, request_id);
+}
+
+HttpError make_error(int http_status, const Status& status, const ErrorStyle& style) {
+  HttpError error{http_status,
+                  style.shape == ErrorStyle::Shape::kMessages
+                      ? messages_body(http_status, status, style.request_id)
+                      : openai_body(http_status, status),
+                  {}};
   if (http_status == 429 || http_status == 503) {
     error.headers.push_back({"Retry-After", "1"});
   }
@@ -100,12 +115,19 @@ HttpError make_error(int http_status, const Status& status) {
 
 }  // namespace
 
-HttpError http_error(const Status& status) {
-  return make_error(http_status_of(status), status);
+ErrorStyle error_style(std::string_view path, std::string request_id) {
+  static constexpr std::string_view kMessages = "/v1/messages";
+  const bool below = path.substr(0, kMessages.size()) == kMessages &&
+                     (path.size() == kMessages.size() || path[kMessages.size()] == '/');
+  return {below ? ErrorStyle::Shape::kMessages : ErrorStyle::Shape::kOpenAi, std::move(request_id)};
 }
 
-HttpError http_error(const Refusal& refusal) {
-  HttpError error = make_error(refusal.http_status, refusal.status);
+HttpError http_error(const Status& status, const ErrorStyle& style) {
+  return make_error(http_status_of(status), status, style);
+}
+
+HttpError http_error(const Refusal& refusal, const ErrorStyle& style) {
+  HttpError error = make_error(refusal.http_status, refusal.status, style);
   if (!refusal.allow.empty()) {
     error.headers.push_back({"Allow", refusal.allow});
   }

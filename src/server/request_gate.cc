@@ -117,9 +117,8 @@ RequestGate::BodyResult RequestGate::read_chunked(Connection& connection, BodyLe
   }
 }
 
-void RequestGate::send_refusal(Connection& connection, const Refusal& refusal, bool with_body,
+void RequestGate::send_refusal(Connection& connection, const HttpError& error, bool with_body,
                                const std::vector<Header>& extra_headers) const {
-  const HttpError error = http_error(refusal);
   std::string text = fmt::format(
       "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n"
       "Connection: close\r\n",

@@ -14,6 +14,7 @@
 
 #include "server/body_budget.h"
 #include "server/connection.h"
+#include "server/openai_error.h"
 #include "server/refusal.h"
 #include "server/request_head.h"
 
@@ -47,7 +48,7 @@ class RequestGate {
 
   /// Answers with the refusal and `extra_headers`, and ends the connection so that the client
   /// can still read the answer.
-  void send_refusal(Connection& connection, const Refusal& refusal, bool with_body,
+  void send_refusal(Connection& connection, const HttpError& error, bool with_body,
                     const std::vector<Header>& extra_headers) const;
 
  private:

@@ -6,6 +6,7 @@
 #include "server/health_route.h"
 #include "server/metrics_route.h"
 #include "server/models_route.h"
+#include "server/token_routes.h"
 
 namespace deepinfer::server {
 
@@ -18,6 +19,7 @@ Result<std::unique_ptr<Server>> Server::listen(const HttpConfig& config, Service
   add_metrics_route(routes, service);
   add_model_routes(routes, service);
   add_completion_routes(routes, service, server->config_);
+  add_token_routes(routes, service);
   for (Route& route : extra) {
     routes.add(std::move(route));
   }

@@ -8,11 +8,18 @@ CALL = (
     '<｜DSML｜ parameter name="days" string="false">3</｜DSML｜ parameter>\n'
     "</｜DSML｜ invoke>\n</｜DSML｜ calls>"
 )
+TWO_CALLS = CALL.replace(
+    "</｜DSML｜ calls>",
+    '<｜DSML｜ invoke name="get_time">\n'
+    '<｜DSML｜ parameter name="zone" string="true">CET</｜DSML｜ parameter>\n'
+    "</｜DSML｜ invoke>\n</｜DSML｜ calls>",
+)
 ENDLESS_PIECE = " more"
 
 SCENARIO = {
     "REASON": [{"text": f"{REASONING}</think>{ANSWER}", "per_token": True}],
     "CALL": [{"text": f"Let me look.\n\n{CALL}", "per_token": True}],
+    "BOTH": [{"text": f"{REASONING}</think>Let me look.\n\n{TWO_CALLS}", "per_token": True}],
     "PLAIN": [{"text": ANSWER, "per_token": True}],
     "UNICODE": [{"text": "héllo 你好 🙂", "per_token": True}],
     "ENDLESS": [{"text": ENDLESS_PIECE, "delay_ms": 5, "repeat": True}],

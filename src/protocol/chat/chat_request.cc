@@ -239,6 +239,10 @@ Result<ChatRequest> parse_chat_request(std::string_view body, const RecipePolicy
   DI_ASSIGN(const Json json,
             recipe::read_json(body, {.max_depth = policy.max_json_depth,
                                      .refuse_duplicate_keys = policy.refuse_duplicate_keys}));
+  return read_chat_request(json, policy);
+}
+
+Result<ChatRequest> read_chat_request(const Json& json, const RecipePolicy& policy) {
   ChatRequest request;
   DI_TRY(read_members(json, ReadContext{policy, {}}, kChatFields, request));
   if (policy.refuse_unenforced) {

@@ -86,5 +86,7 @@ struct ChatRequest {
 /// Reads a body. kInvalidArgument, with the member as param, if it is not JSON or not of this
 /// shape.
 Result<ChatRequest> parse_chat_request(std::string_view body, const RecipePolicy& policy);
+/// The same for a body that was read already.
+Result<ChatRequest> read_chat_request(const Json& body, const RecipePolicy& policy);
 
 }  // namespace deepinfer::protocol

@@ -250,5 +250,33 @@ TEST(OutputParser, SaysWhichTokensAPieceCameFrom) {
   EXPECT_EQ(out[0].token_end, tokens.size());
 }
 
+/// What pieces of text release one by one, in the answer of a request with tools.
+std::vector<std::string> released(const std::vector<std::string>& pieces,
+                                  std::vector<std::string> stops) {
+  recipe::ParsingOptions options;
+  options.parse_tool_calls = true;
+  options.stop_sequences = std::move(stops);
+  recipe::OutputParser parser(nullptr, {}, options, {});
+  std::vector<std::string> texts;
+  for (const std::string& piece : pieces) {
+    std::vector<recipe::MessageDelta> deltas;
+    parser.push_text(piece, deltas);
+    std::string& text = texts.emplace_back();
+    for (const recipe::MessageDelta& delta : deltas) {
+      text += delta.text;
+    }
+  }
+  return texts;
+}
+
+TEST(OutputParser, LineFeedsWaitOnlyForWhatMayOpenCalls) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(released({"a\n", "b", "c"}, {"beta"}), (Texts{"a", "\n", "bc"}));
+  EXPECT_EQ(released({"a\n", "</th", "x"}, {}), (Texts{"a", "\n", "</thx"}));
+  EXPECT_EQ(released({"a\n", "<", "x"}, {}), (Texts{"a", "", "\n<x"}));
+  // Here the line feed may begin the stop sequence and stand before a call at once.
+  EXPECT_EQ(released({"a\n\n", "<", "x"}, {"\n<y"}), (Texts{"a", "", "\n\n<x"}));
+}
+
 }  // namespace
 }  // namespace deepinfer::protocol::test

@@ -52,6 +52,14 @@ Json with(Json base, const Json& extra) {
   return base;
 }
 
+/// A Messages request under a policy.
+Json convert_messages(const Json& body, const RecipePolicy& policy) {
+  Json full = {{"model", "DeepSeek-V4.1-Flash"}};
+  full["messages"] = Json::array({{{"role", "user"}, {"content", "x"}}});
+  return *cli::RecipeKinds(nullptr, policy)
+              .run("messages-convert", Json{{"body", with(full, body)}});
+}
+
 TEST(RecipePolicy, MaxJsonDepth) {
   Json deep = 1;
   for (int i = 0; i < 80; ++i) {
@@ -317,6 +325,62 @@ TEST(RecipePolicy, PadJson) {
   };
   EXPECT_EQ(content(kReference), " {\"a\": 1}");
   EXPECT_EQ(content(unpadded), "{\"a\": 1}");
+}
+
+const Json kMessagesTool = {{"name", "f"}, {"input_schema", {{"type", "object"}}}};
+
+TEST(RecipePolicy, CustomToolType) {
+  const Json tools = {{"tools", Json::array({with(kMessagesTool, {{"type", "custom"}})})}};
+  EXPECT_FALSE(convert_messages(tools, kReference)["ok"]);
+  EXPECT_TRUE(convert_messages(tools, kServer)["ok"]);
+}
+
+TEST(RecipePolicy, MessagesExtensions) {
+  const Json top_k = {{"top_k", "x"}};
+  EXPECT_TRUE(convert_messages(top_k, kReference)["ok"]);
+  EXPECT_FALSE(convert_messages(top_k, kServer)["ok"]);
+  const Json redacted = Json::parse(R"({"messages":[{"role":"assistant","content":[
+      {"type":"redacted_thinking","data":"x"},{"type":"text","text":"y"}]}]})");
+  EXPECT_EQ(convert_messages(redacted, kReference)["stage"], "parse");
+  EXPECT_TRUE(convert_messages(redacted, kServer)["ok"]);
+  const Json document = Json::parse(R"({"messages":[{"role":"user","content":[{"type":"document",
+      "source":{"type":"text","media_type":"text/plain","data":"the text"}}]}]})");
+  const auto shows = [&](const RecipePolicy& policy) {
+    return convert_messages(document, policy)["prompt"].get<std::string>().find("the text") !=
+           std::string::npos;
+  };
+  EXPECT_FALSE(shows(kReference));
+  EXPECT_TRUE(shows(kServer));
+}
+
+TEST(RecipePolicy, AnyForcesACall) {
+  const Json any = {{"tools", Json::array({kMessagesTool})}, {"tool_choice", {{"type", "any"}}}};
+  const Json free = convert_messages(any, kReference);
+  EXPECT_EQ(free["options"]["output_constraint"]["kind"], "tool_call");
+  // Nothing forces it yet, so it is refused instead of left to the model.
+  EXPECT_EQ(convert_messages(any, kServer)["body"]["error"]["param"], "tool_choice");
+}
+
+TEST(RecipePolicy, MessagesErrors) {
+  const Json bad = {{"temperature", 9}};
+  EXPECT_FALSE(convert_messages(bad, kReference)["body"].contains("type"));
+  const Json body = convert_messages(bad, kServer)["body"];
+  EXPECT_EQ(body["type"], "error");
+  EXPECT_EQ(body["error"]["type"], "invalid_request_error");
+}
+
+TEST(RecipePolicy, LeanBlocks) {
+  Json input = {{"protocol", "messages"}, {"response_id", "i"}, {"model", "m"}};
+  input["body"] = {{"model", "DeepSeek-V4.1-Flash"}, {"stream", true}};
+  input["body"]["messages"] = Json::array({{{"role", "user"}, {"content", "x"}}});
+  input["chunks"] = Json::array(
+      {{{"kind", "text"}, {"content", "</think>yes"}}, {{"kind", "finish"}, {"reason", "stop"}}});
+  const auto blocks = [&](const RecipePolicy& policy) {
+    const cli::RecipeKinds kinds(&v41_recipe().tokenizer(), policy);
+    return (*kinds.run("messages-stream", input))["response"]["content"].size();
+  };
+  EXPECT_EQ(blocks(kReference), 2U);
+  EXPECT_EQ(blocks(kServer), 1U);
 }
 
 }  // namespace

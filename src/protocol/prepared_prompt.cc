@@ -1,0 +1,47 @@
+#include "protocol/prepared_prompt.h"
+
+#include <algorithm>
+
+namespace deepinfer::protocol {
+
+ConversionOptions served_options(const ServiceInfo& info, const recipe::Recipe& recipe) {
+  ConversionOptions options;
+  options.models.clear();
+  for (const std::string& name : info.model_names) {
+    options.models.emplace(name, recipe.encoding());
+  }
+  return options;
+}
+
+Result<std::vector<TokenId>> encode_prompt(const ConvertedRequest& converted,
+                                           const ServiceInfo& info, const recipe::Recipe& recipe,
+                                           const RecipePolicy& policy) {
+  // No byte-level vocabulary in use has longer tokens; a bound too high only costs time.
+  constexpr uint64_t kMaxTokenBytes = 256;
+  const recipe::RenderedPrompt prompt = recipe.render(converted.conversation);
+  const auto context = static_cast<uint64_t>(info.model.max_model_len);
+  const uint64_t least_tokens = prompt.text.size() / kMaxTokenBytes;
+  if (least_tokens > context) {
+    DI_TRY(resolve_max_tokens(converted, least_tokens, context, policy).status());
+  }
+  return recipe.encode(prompt);
+}
+
+Status fill_prompt(const ConvertedRequest& converted, const ServiceInfo& info,
+                   const recipe::Recipe& recipe, const RecipePolicy& policy,
+                   GenerateRequest& target) {
+  DI_ASSIGN(target.prompt, encode_prompt(converted, info, recipe, policy));
+  DI_ASSIGN(const uint32_t max_tokens,
+            resolve_max_tokens(converted, target.prompt.size(),
+                               static_cast<uint64_t>(info.model.max_model_len), policy));
+  target.max_tokens = static_cast<int32_t>(std::min<uint32_t>(max_tokens, INT32_MAX));
+  return Status::ok();
+}
+
+std::vector<TokenId> end_tokens(const ServiceInfo& info, const GenerateRequest& request) {
+  std::vector<TokenId> ends = info.model.eos_token_ids;
+  ends.insert(ends.end(), request.stop_token_ids.begin(), request.stop_token_ids.end());
+  return ends;
+}
+
+}  // namespace deepinfer::protocol

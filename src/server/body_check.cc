@@ -1,0 +1,23 @@
+#include "server/body_check.h"
+
+#include <spdlog/fmt/fmt.h>
+
+namespace deepinfer::server {
+
+// Anything but JSON would mean that a form on some web page can post here.
+bool accept_json_body(const Exchange& exchange, httplib::Response& res) {
+  static constexpr std::string_view kJson = "application/json";
+  const std::string_view type = exchange.head.header("Content-Type");
+  if (type.empty() || equals_ignoring_case(type.substr(0, kJson.size()), kJson)) {
+    return true;
+  }
+  answer_error(
+      exchange, res,
+      invalid_argument(fmt::format("Content-Type must be application/json, got '{}'; with curl add "
+                                   "-H 'Content-Type: application/json'",
+                                   type)));
+  res.status = 415;
+  return false;
+}
+
+}  // namespace deepinfer::server
