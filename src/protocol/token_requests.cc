@@ -9,6 +9,7 @@
 #include "protocol/conversion.h"
 #include "protocol/field_reader.h"
 #include "protocol/prepared_prompt.h"
+#include "recipe/detokenizer.h"
 #include "recipe/json_text.h"
 
 namespace deepinfer::protocol {
