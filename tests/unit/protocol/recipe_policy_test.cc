@@ -383,5 +383,17 @@ TEST(RecipePolicy, LeanBlocks) {
   EXPECT_EQ(blocks(kServer), 1U);
 }
 
+TEST(ReferenceOrder, APrefixIsCheckedAgainstTheFormatBeforeTools) {
+  Json body = Json::parse(R"({"messages":[{"role":"user","content":"json"},
+      {"role":"assistant","content":"p","prefix":true}],
+      "tools":[{"type":"function","function":{"name":"f"}}]})");
+  const auto message = [&] {
+    return convert(body, kReference)["body"]["error"]["message"].get<std::string>();
+  };
+  EXPECT_EQ(message(), "Function call should not be used with prefix");
+  body["response_format"] = {{"type", "json_object"}};
+  EXPECT_EQ(message(), "response_format json_object should not be used with prefix");
+}
+
 }  // namespace
 }  // namespace deepinfer::protocol::test
