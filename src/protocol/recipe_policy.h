@@ -28,6 +28,7 @@ struct RecipePolicy {
   bool sampling_extensions = false;
   bool requested_sampling = false;
   bool any_forces_a_call = false;
+  bool added_tools_once = false;
   bool refuse_unenforced = false;
   bool refuse_images = false;
   bool refuse_unknown_tools = false;
@@ -75,6 +76,7 @@ constexpr RecipePolicy RecipePolicy::server() {
       .sampling_extensions = true,
       .requested_sampling = true,
       .any_forces_a_call = true,
+      .added_tools_once = true,
       .refuse_unenforced = true,
       .refuse_images = true,
       .refuse_unknown_tools = true,

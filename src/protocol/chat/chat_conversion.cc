@@ -1,5 +1,6 @@
 // Conversion of a chat request: the checks in the order of recipe spec §3.
 
+#include <algorithm>
 #include <utility>
 
 #include "protocol/chat/chat_messages.h"
@@ -135,16 +136,15 @@ Status Converter::prefix() {
   if (request_.messages.empty() || !request_.messages.back().prefix) {
     return Status::ok();
   }
-  const bool called = std::any_of(request_.messages.begin(), request_.messages.end(),
-                                  [](const RequestMessage& m) { return m.tool_calls.has_value(); });
-  if (!request_.tools.empty() || called) {
-    return refuse_member("messages", "Function call should not be used with prefix");
-  }
   if (format() == ResponseFormat::kJsonObject) {
     return refuse_member("response_format",
                          "response_format json_object should not be used with prefix");
   }
-  return Status::ok();
+  const bool called = std::any_of(request_.messages.begin(), request_.messages.end(),
+                                  [](const RequestMessage& m) { return m.tool_calls.has_value(); });
+  return !request_.tools.empty() || called
+             ? refuse_member("messages", "Function call should not be used with prefix")
+             : Status::ok();
 }
 
 Status Converter::stop() {

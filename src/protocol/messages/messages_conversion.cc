@@ -1,6 +1,7 @@
 #include "protocol/messages/messages_conversion.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -157,7 +158,7 @@ Status Converter::messages() {
                          .tool_names = {},
                          .policy = policy_};
   for (const RequestTool& tool : tools_) {
-    context.tool_names.push_back(tool.name);
+    context.tool_names.insert(tool.name);
   }
   add_system();
   DI_ASSIGN(std::vector<HistoryTurn> history, convert_history(request_.messages, context));
@@ -195,13 +196,19 @@ Status Converter::tools() {
 
 /// Only tools that are declared at all can be added later.
 void Converter::declare_added_tools() {
-  const auto& declared = out_.conversation.tools;
+  std::map<std::string_view, const recipe::ToolDeclaration*> declared;
+  for (const recipe::ToolDeclaration& tool : out_.conversation.tools) {
+    declared.emplace(tool.name, &tool);
+  }
   for (HistoryTurn& turn : turns_) {
     for (const std::string& name : turn.added_tools) {
-      const auto tool = std::find_if(declared.begin(), declared.end(),
-                                     [&](const auto& each) { return each.name == name; });
-      if (tool != declared.end()) {
-        turn.message.tools.push_back(*tool);
+      const auto tool = declared.find(name);
+      if (tool == declared.end()) {
+        continue;
+      }
+      turn.message.tools.push_back(*tool->second);
+      if (policy_.added_tools_once) {
+        declared.erase(tool);
       }
     }
     if (!turn.only_for_tools || !turn.message.tools.empty()) {

@@ -1,6 +1,5 @@
 #include "protocol/messages/messages_history.h"
 
-#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -338,10 +337,7 @@ class HistoryReader {
                : Status::ok();
   }
 
-  bool is_tool(const std::string& name) const {
-    const auto& names = context_.tool_names;
-    return std::find(names.begin(), names.end(), name) != names.end();
-  }
+  bool is_tool(const std::string& name) const { return context_.tool_names.count(name) != 0; }
 
   const HistoryContext& context_;
   std::vector<HistoryTurn> turns_;

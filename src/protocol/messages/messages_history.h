@@ -2,6 +2,7 @@
 
 /// The messages of a Messages request, checked and converted (recipe spec §9).
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ struct HistoryContext {
   /// Pass over searches that a provider ran; otherwise they are refused.
   bool drop_server_tools = false;
   /// Names that references may use.
-  std::vector<std::string> tool_names;
+  std::set<std::string> tool_names;
   const RecipePolicy& policy;
 };
 

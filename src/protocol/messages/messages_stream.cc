@@ -88,6 +88,7 @@ void MessagesStream::take_one(MessageDelta& delta, std::vector<Event>& events) {
   switch (delta.kind) {
     case MessageDelta::Kind::kReasoning:
       kind = Kind::kThinking;
+      has_thought_ = true;
       break;
     case MessageDelta::Kind::kContent:
       kind = Kind::kText;
@@ -96,7 +97,7 @@ void MessagesStream::take_one(MessageDelta& delta, std::vector<Event>& events) {
       begin_block(
           {.kind = kind,
            .text = {},
-           .id = new_call_id(delta.call_index, settings_.envelope.thinking && !has_thought()),
+           .id = new_call_id(delta.call_index, settings_.envelope.thinking && !has_thought_),
            .name = std::move(delta.text)},
           events);
       return;
@@ -133,12 +134,6 @@ void MessagesStream::end_block(std::vector<Event>& events) {
   }
   events.push_back(writer_.block_stop(index));
   block_open_ = false;
-}
-
-bool MessagesStream::has_thought() const {
-  return std::any_of(blocks_.begin(), blocks_.end(), [](const AnswerBlock& block) {
-    return block.kind == Kind::kThinking && !block.text.empty();
-  });
 }
 
 uint64_t MessagesStream::completion_tokens() const {

@@ -59,7 +59,6 @@ class MessagesStream {
   void take_one(recipe::MessageDelta& delta, std::vector<Event>& events);
   void begin_block(AnswerBlock block, std::vector<Event>& events);
   void end_block(std::vector<Event>& events);
-  bool has_thought() const;
   std::string_view stop_reason(std::string_view reason) const;
 
   const Settings settings_;
@@ -70,6 +69,7 @@ class MessagesStream {
   /// The last block takes more.
   bool block_open_ = false;
   bool opened_ = false;
+  bool has_thought_ = false;
   StopInfo stop_;
   /// Tokens the parser did not see.
   uint64_t other_tokens_ = 0;

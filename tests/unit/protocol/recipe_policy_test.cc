@@ -361,6 +361,28 @@ TEST(RecipePolicy, AnyForcesACall) {
   EXPECT_EQ(convert_messages(any, kServer)["body"]["error"]["param"], "tool_choice");
 }
 
+TEST(RecipePolicy, AddedToolsOnce) {
+  const Json body = Json::parse(R"({"messages":[{"role":"user","content":"x"},
+      {"role":"system","content":[
+          {"type":"tool_addition","tool":{"type":"tool_reference","name":"late"}},
+          {"type":"tool_addition","tool":{"type":"tool_reference","name":"late"}}]},
+      {"role":"system","content":[
+          {"type":"tool_addition","tool":{"type":"tool_reference","name":"late"}}]}],
+      "tools":[{"name":"f","input_schema":{"type":"object"}},
+               {"name":"late","input_schema":{"type":"object"},"defer_loading":true}]})");
+  const auto declarations = [&](const RecipePolicy& policy) {
+    const std::string prompt = convert_messages(body, policy)["prompt"];
+    int count = 0;
+    for (size_t at = prompt.find("\"late\""); at != std::string::npos;
+         at = prompt.find("\"late\"", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(declarations(kReference), 3);
+  EXPECT_EQ(declarations(kServer), 1);
+}
+
 TEST(RecipePolicy, MessagesErrors) {
   const Json bad = {{"temperature", 9}};
   EXPECT_FALSE(convert_messages(bad, kReference)["body"].contains("type"));
@@ -381,6 +403,18 @@ TEST(RecipePolicy, LeanBlocks) {
   };
   EXPECT_EQ(blocks(kReference), 2U);
   EXPECT_EQ(blocks(kServer), 1U);
+}
+
+TEST(ReferenceOrder, APrefixIsCheckedAgainstTheFormatBeforeTools) {
+  Json body = Json::parse(R"({"messages":[{"role":"user","content":"json"},
+      {"role":"assistant","content":"p","prefix":true}],
+      "tools":[{"type":"function","function":{"name":"f"}}]})");
+  const auto message = [&] {
+    return convert(body, kReference)["body"]["error"]["message"].get<std::string>();
+  };
+  EXPECT_EQ(message(), "Function call should not be used with prefix");
+  body["response_format"] = {{"type", "json_object"}};
+  EXPECT_EQ(message(), "response_format json_object should not be used with prefix");
 }
 
 }  // namespace
