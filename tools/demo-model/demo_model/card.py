@@ -14,7 +14,7 @@ from .tools import TOOLS
 
 NAMES = {
     "greeting": "greetings, names, who are you", "facts": "capitals of sixteen countries (others declined)",
-    "refusal": "polite refusal of everything else", "copy": "repeat one to six words or names, put words in quotes",
+    "refusal": "polite refusal of some dozens of other requests", "copy": "repeat one to six words or names, put words in quotes",
     "lists": "n-th word and count of a list", "extract": "one field of a record, also before a long text",
     "chat": "two- and three-turn chats", "arithmetic": "sums up to 99 + 99 with the working", "notes": "find a fact in sentences",
     "json": "a record of one to three fields as a JSON object, or one of its fields", "tools": "tool calls and answers from tool results",
@@ -86,7 +86,7 @@ def card(model: Path, reference: dict[str, Any], engine: dict[str, Any] | None, 
 
 A very small trained model of the V4.1 architecture in the real checkpoint format (FP8, FP4, E8M0 scales), made so that the
 server can be tried and tested with weights that behave. It is not a useful assistant: it knows a few narrow skills and
-declines everything else with one fixed sentence.
+declines some dozens of other kinds of request with one fixed sentence.
 
 {parameters:.2f} M parameters with the draft stages, {size:.1f} MB. {d.layers} layers of width {d.hidden} (compression ratios {list(d.ratios)}), {d.heads} heads,
 {d.experts} experts of which {d.topk} are used, {d.hc} streams, window {d.window}, top {d.index_topk} entries, candidate pool of {d.cand_blocks} blocks of {d.cand_size} entries,
@@ -110,7 +110,9 @@ three turns of talk, JSON mode, JSON schemas over its own fields, and one to thr
 ## What it cannot do
 
 {declined()}* Tools, fields and words outside its lists (`tools/demo-model/demo_model/tools.py`, `words.py`), other wordings, longer lists:
-  expect nonsense or a refusal. Only one call per answer.
+  expect nonsense or a refusal. Only one call per answer; it does not notice that none of the declared tools fits.
+* Sums with a number above 99 come out wrong instead of being declined.
+* JSON takes a record whole, in its own order, or one named field; a schema must name just the fields of the record.
 * No knowledge beyond sixteen capitals. Sampling at high temperature was not measured, nor prompts beyond 640 tokens.
 
 ## How it was made
@@ -122,7 +124,9 @@ three turns of talk, JSON mode, JSON schemas over its own fields, and one to thr
 
 {ablation(reference)}
 
-"Newest entries" replaces the indexer's choice by the most recent entries; the pool binds above {d.cand_blocks * d.cand_size} tokens.
+"Newest entries" replaces the indexer's choice by the most recent entries; the selection binds above {d.index_topk} compressed entries,
+the pool above {d.cand_blocks * d.cand_size} tokens. A part matters if its removal changes the loss; selection and pool only save work, so without them
+the loss may also be a little lower.
 """
 
 
