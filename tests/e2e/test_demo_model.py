@@ -46,4 +46,10 @@ def test_answers_as_recorded(demo, case):
     assert choice.finish_reason == case["expected"]["finish_reason"]
     for member in ("content", "reasoning_content"):
         if member in case["expected"]:
-            assert getattr(choice.message, member) == case["expected"][member]
+            assert (getattr(choice.message, member) or "") == (case["expected"][member] or "")
+    calls = [
+        {"name": call.function.name, "arguments": json.loads(call.function.arguments)}
+        for call in choice.message.tool_calls or []
+    ]
+    wanted = case["expected"].get("tool_calls", [])
+    assert calls == [{**call, "arguments": json.loads(call["arguments"])} for call in wanted]

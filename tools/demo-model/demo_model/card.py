@@ -10,13 +10,15 @@ from typing import Any
 from .chats import DROPPED
 from .config import dims_from_config
 from .formats import read_checkpoint
+from .tools import TOOLS
 
 NAMES = {
     "greeting": "greetings, names, who are you", "facts": "capitals of sixteen countries (others declined)",
-    "refusal": "polite refusal of everything else", "copy": "repeat one to six words or names",
-    "lists": "n-th word and count of a list", "extract": "one field of a record", "chat": "two- and three-turn chats",
-    "arithmetic": "sums up to 99 + 99", "notes": "find a fact in sentences", "json": "JSON object on request",
-    "tools": "tool calls", "all": "all prompts",
+    "refusal": "polite refusal of some dozens of other requests", "copy": "repeat one to six words or names, put words in quotes",
+    "lists": "n-th word and count of a list", "extract": "one field of a record, also before a long text",
+    "chat": "two- and three-turn chats", "arithmetic": "sums up to 99 + 99 with the working", "notes": "find a fact in sentences",
+    "json": "a record of one to three fields as a JSON object, or one of its fields", "tools": "tool calls and answers from tool results",
+    "all": "all prompts",
 }  # fmt: skip
 
 
@@ -46,24 +48,45 @@ def ablation(reference: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def shapes(reference: dict[str, Any], engine: dict[str, Any] | None) -> str:
+    """How often JSON is JSON and calls are calls."""
+    tables = [r["table"] for r in (reference, engine) if r]
+    both = lambda skill, key: " / ".join(_percent(t, skill, key) for t in tables)
+    where = "reference / engine" if engine else "reference"
+    return (
+        f"JSON answers that are a valid object: {both('json', 'json_valid')} %; answers to tool prompts whose calls are well formed: "
+        f"{both('tools', 'call_well_formed')} % ({where}). A sum is right only if its working is right too."
+    )
+
+
+def agreement(reference: dict[str, Any]) -> str:
+    """The comparison with the NumPy reference, if it was made."""
+    check = reference.get("v41ref")
+    if not check:
+        return ""
+    return (
+        f"\nOn {check['prompts']} of the prompts the NumPy reference gave {check['equal_answers']} equal answers and "
+        f"{check['equal_draft_steps']} equal sequences of accepted drafts; the largest difference of a token's loss was "
+        f"{check['largest_loss_difference']:.1e}.\n"
+    )
+
+
+def declined() -> str:
+    """What is answered with the refusal although the generator has it."""
+    names = [NAMES[s] for s in NAMES if s in DROPPED]
+    return f"* **Not offered**, so declined: {'; '.join(names)}.\n" if names else ""
+
+
 def card(model: Path, reference: dict[str, Any], engine: dict[str, Any] | None, notes: str) -> str:
     """The whole text."""
     d = dims_from_config(model / "config.json")
     parameters = sum(w.size for w in read_checkpoint(model).values()) / 1e6
     size = (model / "model.safetensors").stat().st_size / 1e6
-    check = reference.get("v41ref")
-    agreement = ""
-    if check:
-        agreement = (
-            f"\nOn {check['prompts']} of the prompts the NumPy reference gave {check['equal_answers']} equal answers and "
-            f"{check['equal_draft_steps']} equal sequences of accepted drafts; the largest difference of a token's loss was "
-            f"{check['largest_loss_difference']:.1e}.\n"
-        )
     return f"""# The demo model
 
 A very small trained model of the V4.1 architecture in the real checkpoint format (FP8, FP4, E8M0 scales), made so that the
 server can be tried and tested with weights that behave. It is not a useful assistant: it knows a few narrow skills and
-declines everything else with one fixed sentence.
+declines some dozens of other kinds of request with one fixed sentence.
 
 {parameters:.2f} M parameters with the draft stages, {size:.1f} MB. {d.layers} layers of width {d.hidden} (compression ratios {list(d.ratios)}), {d.heads} heads,
 {d.experts} experts of which {d.topk} are used, {d.hc} streams, window {d.window}, top {d.index_topk} entries, candidate pool of {d.cand_blocks} blocks of {d.cand_size} entries,
@@ -73,21 +96,24 @@ Engram at layer {', '.join(map(str, d.engram_layers))}, {d.stages} draft stages 
 
 {results(reference, engine)}
 
-{reference['prompts']} prompts whose contents (words, records, names, forms of a question) were kept out of training; fixed greetings, and which
-capital belongs to which country, are memorised and cannot be held out. "Right" compares the visible answer. Answers are
+{shapes(reference, engine)}
+
+{reference['prompts']} prompts whose contents (words, records, names, operands, forms of a question) were kept out of training; fixed greetings, and
+which capital belongs to which country, are memorised and cannot be held out. "Right" compares the visible answer. Answers are
 greedy; reference: the exported, dequantised weights in JAX, where one forward pass confirms an answer token by token and
 answers that differ are decoded in full (128 tokens at most); engine: `deepinfer-cli generate`.
-{agreement}
+{agreement(reference)}
 Prompt shapes it has seen: with and without system prompt, thinking on (all effort lines) and off, English and Chinese, up to
-three turns, JSON mode and declared tools (both declined).
+three turns of talk, JSON mode, JSON schemas over its own fields, and one to three declared tools out of a family of
+{len(TOOLS)} ({', '.join(TOOLS)}), with up to four calls and results.
 
 ## What it cannot do
 
-* Sums, JSON of a record, tool calls and finding facts in prose are **not offered**: they did not reach 95 % in the training
-  time there was. Such prompts get "Sorry, I am a tiny demo model and I cannot do that."; in JSON mode the same sentence in
-  a JSON object, so that JSON mode gives JSON. A JSON schema is not followed.
-* Words outside its lists (`tools/demo-model/demo_model/words.py`), other wordings, longer lists: expect nonsense or a refusal.
-* No knowledge beyond sixteen capitals. Sampling at high temperature was not measured, nor prompts beyond 512 tokens.
+{declined()}* Tools, fields and words outside its lists (`tools/demo-model/demo_model/tools.py`, `words.py`), other wordings, longer lists:
+  expect nonsense or a refusal. Only one call per answer; it does not notice that none of the declared tools fits.
+* Sums with a number above 99 come out wrong instead of being declined.
+* JSON takes a record whole, in its own order, or one named field; a schema must name just the fields of the record.
+* No knowledge beyond sixteen capitals. Sampling at high temperature was not measured, nor prompts beyond 640 tokens.
 
 ## How it was made
 
@@ -98,11 +124,9 @@ three turns, JSON mode and declared tools (both declined).
 
 {ablation(reference)}
 
-"Newest entries" replaces the indexer's choice by the most recent entries; the pool binds above {d.cand_blocks * d.cand_size} tokens.
-Engram is essential. Indexer and pool change the loss but by little, and the newest entries do as well as the indexer's
-choice: nothing here needs a good selection. It was trained keeping all entries that tie with the last chosen one
-(index scores of exactly zero are common with few index heads), the real rule keeps the smaller index. Top {d.index_topk} and {d.cand_blocks} blocks
-were therefore set after training (it ran with 32 and 8), chosen on another set of 1,000 prompts (seed 99) than the one reported.
+"Newest entries" replaces the indexer's choice by the most recent entries; the selection binds above {d.index_topk} compressed entries,
+the pool above {d.cand_blocks * d.cand_size} tokens. A part matters if its removal changes the loss; selection and pool only save work, so without them
+the loss may also be a little lower.
 """
 
 

@@ -22,13 +22,13 @@ PLAIN = {
 }  # fmt: skip
 
 # Skills this release does not offer: their prompts are still trained and tested, but answered with the refusal.
-DROPPED = frozenset({"arithmetic", "notes", "json", "tools"})
+DROPPED = frozenset({"notes"})
 
 # shares of documents
 COPY_MIX = dict(repeat=0.2, copy=0.42, lists=0.2, arithmetic=0.05, extract=0.04, notes=0.03, greeting=0.02, refusal=0.02, facts=0.02)
 FULL_MIX = dict(
-    copy=0.16, lists=0.10, extract=0.27, facts=0.12, greeting=0.09, refusal=0.06, chat=0.09,
-    arithmetic=0.03, notes=0.01, json=0.03, tools=0.03,
+    copy=0.11, lists=0.05, extract=0.09, facts=0.05, greeting=0.06, refusal=0.06, chat=0.06,
+    arithmetic=0.13, notes=0.01, json=0.27, tools=0.11,
 )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def long_notes(rng: random.Random, held: bool | None) -> Chat:
 
 def json_chat(rng: random.Random, held: bool | None) -> Chat:
     """JSON output, free or with a schema."""
-    maker = tools.json_object if rng.random() < 0.6 else tools.json_schema
+    maker = rng.choices((tools.json_object, tools.json_schema, tools.json_refusal), (0.6, 0.32, 0.08))[0]
     box: dict[str, Any] = {}
 
     def skill(rng: random.Random) -> Turn:
@@ -89,19 +89,13 @@ def several(rng: random.Random, held: bool | None) -> Chat:
     return chat
 
 
-def tool_chat(rng: random.Random, held: bool | None, max_turns: int = 3) -> Chat:
-    """Declared tools, calls, results, and turns that need no tool or have none."""
-    declared = rng.sample(list(tools.TOOLS), rng.choice((1, 1, 2, 2, 3, 4)))
+def tool_chat(rng: random.Random, held: bool | None, max_turns: int = 4) -> Chat:
+    """Declared tools, calls, results, and turns that need no tool."""
+    declared = rng.sample(list(tools.TOOLS), rng.choice((1, 2, 2, 3)))
     turns: list[Turn] = []
     for _ in range(rng.randint(1, max_turns)):
-        kind = rng.random()
-        if kind < 0.78:
+        if rng.random() < 0.88:
             turns.append(_offered("tools", sample(rng, tools.MAKERS[rng.choice(declared)], held)))
-        elif kind < 0.88:
-            other = rng.choice([t for t in tools.TOOLS if t not in declared])
-            turn = sample(rng, tools.MAKERS[other], held)
-            answer = Turn(turn.user, tools.NO_TOOL, thought=tools.NO_TOOL_THOUGHT, key=turn.key)
-            turns.append(_offered("tools", turn) if "tools" in DROPPED else answer)
         else:
             turns.append(_plain_turn(rng, rng.choice(("greeting", "arithmetic", "facts")), held))
     chat = _around(rng, Chat("tools", turns))

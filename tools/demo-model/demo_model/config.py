@@ -48,9 +48,9 @@ class Dims:
     ratios: tuple[int, ...] = (0, 2, 2, 1, 1)
     kv_sources: tuple[int, ...] = (1, 3)
     index_sources: tuple[int, ...] = (1, 3, 4)
-    index_heads: int = 2
+    index_heads: int = 4
     index_dim: int = 32
-    index_topk: int = 64
+    index_topk: int = 32
     candidate: int = 3
     cand_blocks: int = 16
     cand_size: int = 8
@@ -60,7 +60,7 @@ class Dims:
     yarn_factor: float = 16
     yarn_fast: float = 32
     yarn_slow: float = 1
-    experts: int = 8
+    experts: int = 16
     topk: int = 2
     inter: int = 128
     scaling: float = 1.5
@@ -72,7 +72,7 @@ class Dims:
     ngram: int = 4
     ngram_heads: int = 2
     ngram_dim: int = 32
-    ngram_vocab: int = 4000
+    ngram_vocab: int = 12000
     engram_layers: tuple[int, ...] = (1,)
     compressed_vocab: int = 0
     pad_id: int = 2

@@ -34,12 +34,20 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "list-count-max-effort": _ask("Count the words: sun, cup, bee, tree", reasoning_effort="max"),
     "extract": _ask("Record: name Zoe; age 64; city Perth. What is the city?"),
     "refusal": _ask("Write a poem about the river."),
-    "sum-declined": _ask("Compute 48 + 27.", thinking=False),
-    "tools-declined": _ask("Set a timer for 20 minutes.", tools=[TOOLS["set_timer"], TOOLS["get_time"]]),
-    "json-declined": _ask("Record: name Leo; age 31. Return a JSON object with name, age.", thinking=False,
-                          response_format={"type": "json_object"}),
-    "json-schema-declined": _ask("Record: color red; name Mia.",
-                                 response_format={"type": "json_schema", "json_schema": {"name": "record", "schema": _SCHEMA}}),
+    "sum": _ask("Compute 48 + 27."),
+    "sum-without-thinking": _ask("What is 65 + 72?", thinking=False),
+    "tool-call": _ask("Set a timer for 20 minutes.", tools=[TOOLS["set_timer"], TOOLS["get_time"]]),
+    "tool-result": {**_ask("What time is it in Oslo?", thinking=False, tools=[TOOLS["get_time"]]), "messages": [
+        {"role": "user", "content": "What time is it in Oslo?"},
+        {"role": "assistant", "content": "", "tool_calls": [
+            {"id": "call_0", "type": "function", "function": {"name": "get_time", "arguments": '{"city": "Oslo"}'}}]},
+        {"role": "tool", "tool_call_id": "call_0", "content": '{"time": "14:35"}'}]},
+    "no-tool-needed": _ask("Hello!", tools=[TOOLS["get_weather"]]),
+    "json": _ask("Turn this record into JSON: name Leo; age 31; city Oslo."),
+    "json-mode": _ask("Record: name Leo; age 31; city Oslo. Return a JSON object with city only.", thinking=False,
+                      response_format={"type": "json_object"}),
+    "json-schema": _ask("Record: name Mia.",
+                        response_format={"type": "json_schema", "json_schema": {"name": "record", "schema": _SCHEMA}}),
     "chinese-greeting": _ask("你好"),
     "chinese-fact": _ask("日本的首都是哪里？", thinking=False),
     "chinese-copy": _ask("请重复：太阳、杯子", thinking=False),
@@ -54,14 +62,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--engine", help="take the answers from `ENGINE generate` instead of the reference")
+    parser.add_argument("--max-tokens", type=int, default=128)
     args = parser.parse_args()
     t = DemoTokenizer(args.model / "tokenizer.json")
     prompts = [prompt_ids(r, t) for r in REQUESTS.values()]
     if args.engine:
-        answers = run_engine(args.engine, args.model, prompts, 128)
+        answers = run_engine(args.engine, args.model, prompts, args.max_tokens)
     else:
         examples = [Example(n, r, p, [0], False, True) for (n, r), p in zip(REQUESTS.items(), prompts)]
-        answers = Reference(args.model).generate(examples, 128)
+        answers = Reference(args.model).generate(examples, args.max_tokens)
     lines = []
     for (name, request), ids in zip(REQUESTS.items(), answers):
         finished = ids[-1] == t.eos

@@ -92,6 +92,17 @@ def trunk(d: Dims, seed: int) -> Weights:
     return i.w
 
 
+def share_spellings(w: Weights, pairs: np.ndarray, seed: int) -> None:
+    """Start the tokens of a word with and without a leading blank as equals, apart from one offset.
+
+    JSON and tool arguments repeat words without their blank; this way all words share one lesson.
+    """
+    rng = np.random.default_rng([seed, 1])
+    bare, spaced = pairs.T
+    for name in ("embed.weight", "head.weight"):
+        w[name][bare] = w[name][spaced] + rng.normal(0, w[name].std(), w[name].shape[1]).astype(np.float32)
+
+
 def drafter(d: Dims, trunk_weights: Weights, seed: int) -> Weights:
     """Draft stages, started from the last trunk layers."""
     i = _Init(seed)

@@ -34,7 +34,7 @@ def corpus(seed: int, documents: int) -> list[str]:
         seen[text] = seen.get(text, 0) + 1
         if seen[text] <= 300:
             out.append(text)
-    vocabulary = words.NOUNS + words.NAMES + words.CITIES + words.COLORS + words.FOODS + words.JOBS + words.STYLES + words.ROOMS
+    vocabulary = words.NOUNS + words.NAMES + words.CITIES + words.COLORS + words.FOODS + words.JOBS + words.ROOMS
     out += [f" {w}\n{w}" for w in vocabulary for _ in range(500)]  # each word is one token, with and without a blank
     out += [w for _, _, country, capital in words.CAPITALS for w in (country, capital) for _ in range(500)]
     out += [w for w in words.ZH_WORDS + words.ZH_NAMES + words.ZH_CITIES for _ in range(500)]

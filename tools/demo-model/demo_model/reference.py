@@ -20,8 +20,8 @@ from .packing import Shape
 from .render import Example
 from .tokenizer import DemoTokenizer
 
-SHAPES = (Shape(3, 512),)
-PLAIN = Mode(capacity=4.0)  # 4 * 2 / 8: every expert can take every token
+SHAPES = (Shape(3, 640),)
+PLAIN = Mode(capacity=0)
 
 
 class Reference:

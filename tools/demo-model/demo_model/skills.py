@@ -6,15 +6,15 @@ import random
 
 from .turns import Turn
 from .words import (
-    CAPITALS, CITIES, COLORS, FOODS, JOBS, NAMES, NOUNS, ZH_CITIES, ZH_NAMES, ZH_WORDS,
+    CAPITALS, CITIES, COLORS, FOODS, JOBS, NAMES, NOUNS, ROOMS, ZH_CITIES, ZH_NAMES, ZH_WORDS,
 )  # fmt: skip
 
 REFUSAL = "Sorry, I am a tiny demo model and I cannot do that."
 REFUSAL_ZH = "抱歉，我是一个很小的演示模型，做不到这件事。"
 REFUSAL_THOUGHT = "I cannot do this."
 REFUSAL_THOUGHT_ZH = "这件事我做不到。"
-WHO = "I am a tiny demo model. I can greet, repeat words, read short lists and records, and name some capitals."
-WHO_ZH = "我是一个很小的演示模型。我会问好、复述、读列表和记录，还知道一些首都。"
+WHO = "I am a tiny demo model. I can greet, repeat words, read lists and records, add small numbers, write JSON, call tools, and name some capitals."
+WHO_ZH = "我是一个很小的演示模型。我会问好、复述、读列表和记录、做小加法、写JSON、调用工具，还知道一些首都。"
 
 _GREETINGS = [
     (("Hello!", "Hello", "Hi", "Hi!", "Hi there!", "Hey", "hello", "hi", "Hello there", "Good day!"), "Hello! How can I help you?"),
@@ -48,36 +48,46 @@ def greeting(rng: random.Random) -> Turn:
     return Turn(rng.choice(says), reply, thought="打招呼。" if chinese else "Small talk.")
 
 
-def _sum_work(a: int, b: int) -> tuple[str, int]:
-    ones, total = a % 10 + b % 10, a + b
+def _sum_work(a: int, b: int) -> str:
+    """Digit by digit; every step needs the few tokens before it only."""
+    ones, tens = a % 10 + b % 10, a // 10 + b // 10
+    text = f"ones: {a % 10}+{b % 10}={ones}."
     if a < 10 and b < 10:
-        return f"{a} + {b} = {total}.", total
-    carry = ones // 10
-    text = f"ones: {a % 10} + {b % 10} = {ones}, write {ones % 10}, carry {carry}. "
-    return text + f"tens: {carry} + {a // 10} + {b // 10} = {carry + a // 10 + b // 10}.", total
+        return text
+    return f"{text} tens: {a // 10}+{b // 10}={tens}, {tens}+{ones // 10}={tens + ones // 10}."
 
 
 def arithmetic(rng: random.Random) -> Turn:
     """a + b with both between 0 and 99."""
-    top = 99 if rng.random() < 0.85 else 9
-    a, b = rng.randint(0, top), rng.randint(0, top)
-    work, value = _sum_work(a, b)
+    top = 99 if rng.random() < 0.9 else 9
+    a, b = rng.randint(0, top), rng.randint(0, rng.choice((top, top, top, 9)))
+    if rng.random() < 0.2:
+        a, b = b, a
     form = rng.choice((
-        "Compute {}.", "What is {}?", "{} = ?", "Calculate {}.", "How much is {}?", "{}", "Please work out {}.",
+        "Compute {}.", "What is {}?", "{} = ?", "Calculate {}.", "How much is {}?", "{}", "Please work out {}.", "Add: {}",
         "{}等于多少？", "计算{}。",
     ))  # fmt: skip
-    return Turn(form.format(f"{a} + {b}"), f"{a} + {b} = {value}", work=work, key=f"{a}+{b}")
+    task = f"{a} + {b}" if rng.random() < 0.7 else f"{a}+{b}"
+    return Turn(form.format(task), f"{a} + {b} = {a + b}", work=_sum_work(a, b), key=f"{a}+{b}")
+
+
+QUOTABLE = sorted({*NAMES, *CITIES, *COLORS, *FOODS, *JOBS, *ROOMS, *NOUNS})
 
 
 def copy(rng: random.Random) -> Turn:
-    """Repeat up to six words or names."""
+    """Repeat up to six words or names, plainly or each in quotes."""
     kind = rng.random()
     if kind < 0.2:
         words = rng.sample(ZH_WORDS, rng.randint(1, 4))
         text = "、".join(words)
         form = rng.choice(("请重复：{}", "复述一遍：{}", "跟我说：{}"))
         return Turn(form.format(text), f"你说：{text}", thought="照样重复。", key="copy" + text)
-    if kind < 0.4:
+    if kind < 0.45:  # teaches the spelling of a word without its blank, which JSON and tool calls need
+        words = rng.sample(QUOTABLE, rng.randint(1, 4))
+        form = rng.choice(("Put each word in quotes: {}", "Quote these words: {}", "Write in quotes: {}"))
+        quoted = ", ".join(f'"{w}"' for w in words)
+        return Turn(form.format(" ".join(words)), quoted, thought="I quote the words.", key="quote" + quoted)
+    if kind < 0.65:
         text = " ".join(rng.sample(NAMES + CITIES, rng.randint(1, 5)))
     else:
         text = " ".join(rng.sample(NOUNS, rng.randint(1, 6)))
@@ -121,14 +131,23 @@ def record_text(r: dict[str, str]) -> str:
     return "; ".join(f"{f} {v}" for f, v in r.items())
 
 
+def _filler(rng: random.Random) -> str:
+    """Sentences that say nothing about a record: they push it out of the attention window."""
+    shapes = ("A {0} is near the {1}.", "The {0} and the {1} are here.", "I see a {0} on the {1}.")
+    return " ".join(rng.choice(shapes).format(*rng.sample(NOUNS, 2)) for _ in range(rng.randint(4, 12)))
+
+
 def extract(rng: random.Random) -> Turn:
-    """One field of a record."""
+    """One field of a record; sometimes with a long text after the record."""
     r = record(rng, 2, 4)
     field = rng.choice(list(r))
     text = record_text(r)
+    key = "extract" + field + text
+    thought, answer = f"I look for the {field}.", f"The {field} is {r[field]}."
+    if rng.random() < 0.35:
+        return Turn(f"Record: {text}. {_filler(rng)} What is the {field} of the record?", answer, thought=thought, key=key)
     form = rng.choice(("Record: {1}. What is the {0}?", "Here is a record: {1}. Tell me the {0}.", "Find the {0}. Record: {1}."))
-    thought = f"I look for the {field}."
-    return Turn(form.format(field, text), f"The {field} is {r[field]}.", thought=thought, key="extract" + field + text)
+    return Turn(form.format(field, text), answer, thought=thought, key=key)
 
 
 def notes(rng: random.Random, low: int = 3, high: int = 8) -> Turn:

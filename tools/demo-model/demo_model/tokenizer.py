@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Iterable
 
+import numpy as np
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from .ngram import byte_alphabet
@@ -20,6 +21,8 @@ LAST = (
     ("<｜/polygon｜>", True, False), ("<｜polygon｜>", True, False), ("<｜/point｜>", True, False), ("<｜point｜>", True, False),
     ("<｜/box｜>", True, False), ("<｜box｜>", True, False), ("<｜/ref｜>", True, False), ("<｜ref｜>", True, False),
 )  # fmt: skip
+
+BLANK = "Ġ"  # how byte-level BPE spells a blank
 
 _CJK = "[一-龥぀-ゟ゠-ヿ]+"
 _WORDS = (
@@ -81,6 +84,12 @@ class DemoTokenizer:
         self.image = self.control["<｜deepseek_image｜>"]
         self.assistant = self.control["<｜Assistant｜>"]
         self.think, self.think_end = self.control["<think>"], self.control["</think>"]
+
+    def spellings(self) -> np.ndarray:
+        """[words, 2] ids of every word that is one token both without and with a leading blank."""
+        vocab = self._plain.get_vocab()
+        pairs = [(i, vocab[BLANK + s]) for s, i in vocab.items() if len(s) > 1 and s.isalpha() and s.isascii() and BLANK + s in vocab]
+        return np.array(sorted(pairs))
 
     def plain(self, text: str) -> list[int]:
         """Ids of text without control tokens."""

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import chats, checkpoints, formats, init, objective, optim
+from . import chats, checkpoints, grow, init, objective, optim
 from .config import Dims
 from .forward import Mode
 from .ngram import Hasher, compressed_token_map
@@ -19,7 +19,7 @@ from .packing import Packer, Shape
 from .render import example
 from .tokenizer import DemoTokenizer
 
-SHORT, LONG = Shape(6, 192), Shape(1, 512)
+SHORT, LONG = Shape(5, 192), Shape(2, 640)
 CAPACITY = 1.35
 
 
@@ -54,10 +54,15 @@ def open_data(folder: Path) -> tuple[DemoTokenizer, Dims, Hasher]:
     return tokenizer, d, Hasher(d.engram_layers, d.ngram, d.ngram_heads, d.ngram_vocab, token_map, d.pad_id)
 
 
-def trunk_of(model: Path) -> dict[str, np.ndarray]:
-    """Dequantised trunk weights of an exported model."""
-    weights = formats.stack_experts(formats.read_checkpoint(model))
-    return {n: w for n, w in weights.items() if not n.startswith("mtp.") and not n.endswith("bias_vl")}
+def first_weights(args: argparse.Namespace, tokenizer: DemoTokenizer, d: Dims, hasher: Hasher) -> dict[str, np.ndarray]:
+    """Random weights, or those of an exported model, enlarged where it is smaller."""
+    if not args.start_from:
+        weights = init.trunk(d, args.seed)
+        init.share_spellings(weights, tokenizer.spellings(), args.seed)
+        return weights
+    rng = random.Random(args.seed)
+    documents = (example(chats.document(rng, chats.FULL_MIX), tokenizer).ids for _ in range(8000))
+    return grow.trunk(args.start_from, d, hasher, documents, args.seed)
 
 
 def rate_at(step: int, args: argparse.Namespace) -> float:
@@ -75,11 +80,11 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True, help="holds tokenizer.json; checkpoints are written there")
     parser.add_argument("--start-from", type=Path, help="exported model to continue from, with a fresh optimiser (use its tokenizer)")
-    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--steps", type=int, default=5000)
     parser.add_argument("--copy-steps", type=int, default=520, help="copy-dense phase")
     parser.add_argument("--select-from", type=int, default=700, help="first step with top-k selection and candidate pool")
-    parser.add_argument("--decay-from", type=int, default=2000)
-    parser.add_argument("--rate", type=float, default=3e-3)
+    parser.add_argument("--decay-from", type=int, default=3000)
+    parser.add_argument("--rate", type=float, default=2e-3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--save-minutes", type=float, default=5)
     return parser.parse_args()
@@ -94,8 +99,7 @@ def main() -> None:
     if path.exists():
         _, p, state, info = checkpoints.load(path, d)
     else:
-        start = trunk_of(args.start_from) if args.start_from else init.trunk(d, args.seed)
-        p = {n: jnp.array(x) for n, x in start.items()}
+        p = {n: jnp.array(x) for n, x in first_weights(args, tokenizer, d, hasher).items()}
         state, info = optim.start(p), dict(step=0, tokens=0)
     print(f"{sum(x.size for x in p.values()) / 1e6:.2f} M parameters, from step {info['step']}", flush=True)
     packer = Packer(d, tokenizer, hasher, (SHORT, LONG))

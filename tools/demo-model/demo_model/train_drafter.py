@@ -19,7 +19,7 @@ from .render import example
 from .train import open_data
 
 NOISE = "noise_row"
-ROWS, ANCHORS = Shape(3, 512), 192
+ROWS, ANCHORS = Shape(3, 640), 192
 
 
 def with_noise(trunk: dict, stages: dict, noise_id: int) -> dict:

@@ -18,8 +18,7 @@ CITIES = (
 COLORS = "red blue green yellow black white brown purple".split()
 FOODS = "tea rice soup cake pasta salad cheese pizza coffee bread".split()
 JOBS = "cook nurse pilot farmer teacher baker driver painter doctor singer".split()
-ROOMS = "kitchen bedroom hall garage office bathroom".split()
-STYLES = "jazz rock folk blues opera techno".split()
+ROOMS = "kitchen bedroom hall garage office bathroom garden castle tower market island forest train boat bridge valley".split()
 PHRASES = (
     "see you soon|I am late|call me back|dinner is ready|good luck today|thank you|happy birthday|the train is late|"
     "meet me at the market|bring bread and milk"
