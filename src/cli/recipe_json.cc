@@ -189,6 +189,7 @@ ConversionOptions case_options(const Json& input) {
   options.reject_missing_reasoning =
       text_or(given, "reasoning_content_behavior", "fill_empty") == "reject";
   options.drop_messages_web_search = text_or(given, "messages_web_search", "reject") == "drop";
+  options.reject_responses_web_search = text_or(given, "responses_web_search", "drop") == "reject";
   options.thinking_max_tokens =
       given.value("thinking_max_tokens_upper_bound", options.thinking_max_tokens);
   options.non_thinking_max_tokens =

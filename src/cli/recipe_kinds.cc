@@ -9,6 +9,7 @@
 #include "protocol/conversion.h"
 #include "protocol/messages/messages_conversion.h"
 #include "protocol/messages/messages_error.h"
+#include "protocol/responses/responses_conversion.h"
 
 namespace deepinfer::cli {
 
@@ -50,6 +51,7 @@ Result<Json> RecipeKinds::run(std::string_view kind, const Json& input) const {
   static constexpr Row kRows[] = {
       {"chat-convert", &RecipeKinds::convert_chat},
       {"messages-convert", &RecipeKinds::convert_messages},
+      {"responses-convert", &RecipeKinds::convert_responses},
       {"max-tokens", &RecipeKinds::max_tokens},
       {"render", &RecipeKinds::render},
       {"encode", &RecipeKinds::encode},
@@ -89,9 +91,17 @@ Result<ConvertedRequest> parse_and_convert(const std::string& body,
   return Convert(request, options, policy);
 }
 
+Result<ConvertedRequest> convert_responses_only(const ResponsesRequest& request,
+                                                const ConversionOptions& options,
+                                                const RecipePolicy& policy) {
+  DI_ASSIGN(ConvertedResponses converted, convert_responses_request(request, options, policy));
+  return std::move(converted.request);
+}
+
 constexpr ConvertRow kConversions[] = {
     {"chat", parse_and_convert<parse_chat_request, convert_chat_request>},
     {"messages", parse_and_convert<parse_messages_request, convert_messages_request>},
+    {"responses", parse_and_convert<parse_responses_request, convert_responses_only>},
 };
 
 }  // namespace

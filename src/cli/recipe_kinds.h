@@ -39,6 +39,9 @@ class RecipeKinds {
   Result<recipe::Json> convert_messages(const recipe::Json& input) const {
     return convert("messages", input);
   }
+  Result<recipe::Json> convert_responses(const recipe::Json& input) const {
+    return convert("responses", input);
+  }
   Result<recipe::Json> max_tokens(const recipe::Json& input) const;
   Result<recipe::Json> render(const recipe::Json& input) const;
   Result<recipe::Json> encode(const recipe::Json& input) const;

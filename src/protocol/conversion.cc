@@ -70,7 +70,7 @@ Status select_model(const ConversionJob& job, const std::string& model) {
 }
 
 Status declare_tools(const ConversionJob& job, const std::vector<RequestTool>& tools,
-                     std::string_view schema_member, MissingSchema missing) {
+                     std::string_view schema_member, MissingSchema missing, StrictRewrite rewrite) {
   std::set<std::string_view> names;
   for (size_t i = 0; i < tools.size(); ++i) {
     recipe::ToolDeclaration tool{.name = tools[i].name,
@@ -86,6 +86,10 @@ Status declare_tools(const ConversionJob& job, const std::vector<RequestTool>& t
     if (tool.strict.value_or(false)) {
       if (absent) {
         tool.parameters = {{"type", "object"}, {"properties", Json::object()}};
+      }
+      if (rewrite == StrictRewrite::kNow) {
+        DI_ASSIGN(tool.parameters,
+                  strict_schema(tool.parameters, StrictSchemaUse::kToolParameters));
       }
     } else if (absent) {
       tool.parameters = Json::object();
@@ -368,6 +372,13 @@ std::optional<size_t> missing_reasoning(const std::vector<PastTurn>& turns, bool
     }
   }
   return std::nullopt;
+}
+
+bool contains_json_word(std::string_view text) {
+  constexpr std::string_view kWord = "json";
+  return std::search(text.begin(), text.end(), kWord.begin(), kWord.end(), [](char a, char b) {
+           return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b;
+         }) != text.end();
 }
 
 std::string error_body(const Status& status, const RecipePolicy& policy) {

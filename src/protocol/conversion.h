@@ -25,6 +25,8 @@ struct ConversionOptions {
   /// Pass over web searches of the Messages protocol, which its provider would run; otherwise
   /// they are refused.
   bool drop_messages_web_search = false;
+  /// Refuse web search in Responses requests; otherwise it is left out.
+  bool reject_responses_web_search = false;
   uint32_t thinking_max_tokens = 393216;
   uint32_t non_thinking_max_tokens = 393216;
   /// Accepted model names and the prompt encoding each selects, in byte order.

@@ -52,10 +52,17 @@ enum class MissingSchema {
   kChecked,  ///< The check refuses it, as it refuses null.
 };
 
+/// When the schemas of strict tools are rewritten.
+enum class StrictRewrite {
+  kLater,  ///< By `rewrite_strict_tools`.
+  kNow,    ///< Each tool's before the next tool is looked at.
+};
+
 /// Checks names for repetition and schemas, and declares the tools. A schema stands at
 /// `tools[i]` and `schema_member`.
 Status declare_tools(const ConversionJob& job, const std::vector<RequestTool>& tools,
-                     std::string_view schema_member, MissingSchema missing = MissingSchema::kEmpty);
+                     std::string_view schema_member, MissingSchema missing = MissingSchema::kEmpty,
+                     StrictRewrite rewrite = StrictRewrite::kLater);
 
 /// Rewrites the schemas of strict tools.
 Status rewrite_strict_tools(const ConversionJob& job, const ToolUse& use);
@@ -94,6 +101,9 @@ Result<Json> check_response_schema(const ConversionJob& job,
 void finish_conversion(const ConversionJob& job, const std::optional<EffortName>& effort,
                        const std::optional<RequestFormat>& format, const Json& constraint_schema,
                        const ToolUse& use);
+
+/// True if `text` has the word `json`, in any case.
+bool contains_json_word(std::string_view text);
 
 /// A past assistant turn, as far as the rule about reasoning passed back looks at it.
 struct PastTurn {

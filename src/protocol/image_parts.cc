@@ -62,18 +62,18 @@ DataUrl classify_data_url(std::string_view url) {
   return is_base64(url.substr(comma + 1)) ? DataUrl::kImage : DataUrl::kBadBase64;
 }
 
-std::string place(size_t index) {
-  return ".messages[" + std::to_string(index) + "]";
+ImagePlace place_of(size_t index) {
+  const std::string message = "messages[" + std::to_string(index) + "]";
+  return {.path = "." + message, .param = message + ".content"};
 }
 
-Status refuse(size_t index, std::string_view what) {
-  return invalid_argument(place(index) + ": " + std::string(what))
-      .with_param("messages[" + std::to_string(index) + "].content");
+Status refuse(const ImagePlace& place, std::string_view what) {
+  return invalid_argument(place.path + ": " + std::string(what)).with_param(place.param);
 }
 
-Status refuse_media(size_t index, std::string_view what) {
+Status refuse_media(const ImagePlace& place, std::string_view what) {
   const std::string name(what);
-  return refuse(index, "You have uploaded an unsupported " + name + ". Please make sure your " +
+  return refuse(place, "You have uploaded an unsupported " + name + ". Please make sure your " +
                            name +
                            " is valid and has one of the following formats: webp, png, jpeg, and "
                            "gif.");
@@ -83,53 +83,62 @@ constexpr std::string_view kUnsupportedUrl = "Unsupported image_url format";
 
 }  // namespace
 
-Result<recipe::ImageSource> read_image_part(const ContentPart& part, size_t index) {
+Result<recipe::ImageSource> read_image_url(const std::string& url, const ImagePlace& place) {
   using Kind = recipe::ImageSource::Kind;
-  recipe::ImageSource image{.detail = part.detail, .path = place(index)};
-  if (part.kind == ContentPart::Kind::kImageUrl) {
-    image.value = part.url;
-    if (starts_with_any_case(part.url, "http")) {
-      image.kind = Kind::kUrl;
-      return image;
-    }
-    image.kind = Kind::kDataUrl;
-    switch (classify_data_url(part.url)) {
-      case DataUrl::kImage:
-        return image;
-      case DataUrl::kOtherMedia:
-        return refuse_media(index, "image");
-      case DataUrl::kBadBase64:
-        return refuse(index, "Invalid base64 data");
-      case DataUrl::kNotBase64:
-      case DataUrl::kMalformed:
-        return refuse(index, kUnsupportedUrl);
-    }
-  }
-  if (part.file_id && part.file_data) {
-    return refuse(index, "file cannot have both file_id and file_data");
-  }
-  if (part.file_id && part.filename) {
-    return refuse(index, "file cannot have filename when file_id is present");
-  }
-  if (part.file_id) {
-    return refuse(index, "file_id is not supported. Pass the image as a base64 data url instead.");
-  }
-  if (!part.file_data) {
-    return refuse(index, "file must have a file_id or file_data");
+  recipe::ImageSource image{.path = place.path, .value = url};
+  if (starts_with_any_case(url, "http")) {
+    image.kind = Kind::kUrl;
+    return image;
   }
   image.kind = Kind::kDataUrl;
-  image.value = *part.file_data;
+  switch (classify_data_url(url)) {
+    case DataUrl::kImage:
+      return image;
+    case DataUrl::kOtherMedia:
+      return refuse_media(place, "image");
+    case DataUrl::kBadBase64:
+      return refuse(place, "Invalid base64 data");
+    case DataUrl::kNotBase64:
+    case DataUrl::kMalformed:
+      return refuse(place, kUnsupportedUrl);
+  }
+  return image;
+}
+
+Result<recipe::ImageSource> read_image_part(const ContentPart& part, size_t index) {
+  const ImagePlace place = place_of(index);
+  if (part.kind == ContentPart::Kind::kImageUrl) {
+    DI_ASSIGN(recipe::ImageSource image, read_image_url(part.url, place));
+    image.detail = part.detail;
+    return image;
+  }
+  if (part.file_id && part.file_data) {
+    return refuse(place, "file cannot have both file_id and file_data");
+  }
+  if (part.file_id && part.filename) {
+    return refuse(place, "file cannot have filename when file_id is present");
+  }
+  if (part.file_id) {
+    return refuse(place, "file_id is not supported. Pass the image as a base64 data url instead.");
+  }
+  if (!part.file_data) {
+    return refuse(place, "file must have a file_id or file_data");
+  }
+  recipe::ImageSource image{.kind = recipe::ImageSource::Kind::kDataUrl,
+                            .detail = part.detail,
+                            .path = place.path,
+                            .value = *part.file_data};
   switch (classify_data_url(*part.file_data)) {
     case DataUrl::kImage:
       return image;
     case DataUrl::kOtherMedia:
-      return refuse_media(index, "file");
+      return refuse_media(place, "file");
     case DataUrl::kNotBase64:
-      return starts_with_any_case(*part.file_data, "data:image/") ? refuse(index, kUnsupportedUrl)
-                                                                  : refuse_media(index, "file");
+      return starts_with_any_case(*part.file_data, "data:image/") ? refuse(place, kUnsupportedUrl)
+                                                                  : refuse_media(place, "file");
     case DataUrl::kBadBase64:
     case DataUrl::kMalformed:
-      return refuse(index, "file_data is not a valid base64 data url");
+      return refuse(place, "file_data is not a valid base64 data url");
   }
   return image;
 }

@@ -19,6 +19,8 @@ struct RecipePolicy {
   bool lenient_tool_calls = false;
   bool custom_tool_type = false;
   bool messages_extensions = false;
+  bool include_logprobs = false;
+  bool refuse_stateful = false;
 
   // Checking and converting.
   bool served_models = false;
@@ -29,6 +31,10 @@ struct RecipePolicy {
   bool added_tools_once = false;
   bool refuse_unenforced = false;
   bool refuse_images = false;
+  bool refuse_unknown_tools = false;
+  bool custom_tools = false;
+  bool searched_namespaces = false;
+  bool calls_in_order = false;
   bool bounded_stop = false;
   bool output_to_context_end = false;
   bool context_length_code = false;
@@ -62,6 +68,8 @@ constexpr RecipePolicy RecipePolicy::server() {
       .lenient_tool_calls = true,
       .custom_tool_type = true,
       .messages_extensions = true,
+      .include_logprobs = true,
+      .refuse_stateful = true,
       .served_models = true,
       .several_choices = true,
       .sampling_extensions = true,
@@ -70,6 +78,10 @@ constexpr RecipePolicy RecipePolicy::server() {
       .added_tools_once = true,
       .refuse_unenforced = true,
       .refuse_images = true,
+      .refuse_unknown_tools = true,
+      .custom_tools = true,
+      .searched_namespaces = true,
+      .calls_in_order = true,
       .bounded_stop = true,
       .output_to_context_end = true,
       .context_length_code = true,

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 #include <vector>
 
@@ -59,19 +60,27 @@ void V41Renderer::system_turn(const ChatMessage& message) {
   out_.updated_tools(message.tools);
 }
 
-/// The tool results of a run in the order of their calls. Results of no call count as the
-/// first call's, as in the reference; conversion refuses such conversations.
+/// The tool results of a run in the order of their calls; those that name no call keep their
+/// places. Results of an unknown call count as the first call's, as in the reference;
+/// conversion refuses such conversations.
 std::vector<const ChatMessage*> V41Renderer::ordered_results(size_t begin, size_t end) const {
   std::vector<const ChatMessage*> results;
   for (size_t i = begin; i < end; ++i) {
     if (is(i, Role::kTool)) results.push_back(&messages()[i]);
   }
   const auto place = [&](const ChatMessage* message) {
-    const auto found = call_places_.find(message->tool_call_id.value_or(""));
+    const auto found = call_places_.find(*message->tool_call_id);
     return found == call_places_.end() ? size_t{0} : found->second;
   };
-  std::stable_sort(results.begin(), results.end(),
+  std::vector<const ChatMessage*> named;
+  std::copy_if(results.begin(), results.end(), std::back_inserter(named),
+               [](const auto* message) { return message->tool_call_id.has_value(); });
+  std::stable_sort(named.begin(), named.end(),
                    [&](const auto* a, const auto* b) { return place(a) < place(b); });
+  auto next = named.begin();
+  for (const ChatMessage*& result : results) {
+    if (result->tool_call_id) result = *next++;
+  }
   return results;
 }
 

@@ -168,13 +168,6 @@ class MessageReader {
   std::set<std::string> waiting_;
 };
 
-bool contains_json(std::string_view text) {
-  constexpr std::string_view kWord = "json";
-  return std::search(text.begin(), text.end(), kWord.begin(), kWord.end(), [](char a, char b) {
-           return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b;
-         }) != text.end();
-}
-
 }  // namespace
 
 Result<std::vector<ChatMessage>> convert_messages(const std::vector<RequestMessage>& messages,
@@ -205,7 +198,7 @@ bool mentions_json(const std::vector<RequestMessage>& messages) {
       continue;
     }
     for (const ContentPart& part : *message.content) {
-      if (part.kind == ContentPart::Kind::kText && contains_json(part.text)) {
+      if (part.kind == ContentPart::Kind::kText && contains_json_word(part.text)) {
         return true;
       }
     }
