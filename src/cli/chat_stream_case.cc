@@ -1,6 +1,5 @@
 #include "cli/chat_stream_case.h"
 
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,23 +16,6 @@ namespace deepinfer::cli {
 
 using namespace protocol;  // the cases are records of that layer
 namespace {
-
-float logprob_value(const Json& value) {
-  return value.is_number() ? static_cast<float>(value.get<double>())
-                           : -std::numeric_limits<float>::infinity();
-}
-
-std::vector<PositionLogprobs> read_logprobs(const Json& list, const std::vector<TokenId>& ids) {
-  std::vector<PositionLogprobs> result;
-  for (size_t i = 0; i < list.size() && i < ids.size(); ++i) {
-    PositionLogprobs& position = result.emplace_back();
-    position.chosen = {ids[i], logprob_value(list[i][0])};
-    for (const Json& top : list[i][1]) {
-      position.top.push_back({top[0].get<TokenId>(), logprob_value(top[1])});
-    }
-  }
-  return result;
-}
 
 /// One stream being played.
 class Player {
@@ -131,7 +113,7 @@ class Player {
       if (tokenizer_ == nullptr || (logprobs.is_array() && logprobs.size() != ids.size())) {
         return false;
       }
-      choice_.push_tokens(ids, read_logprobs(logprobs, ids), writer_, events);
+      choice_.push_tokens(ids, case_logprobs(logprobs, ids), writer_, events);
     } else {
       choice_.flush(writer_, events);
       finish(chunk.value("reason", "stop"), events);

@@ -6,6 +6,7 @@
 #include "cli/chat_stream_case.h"
 #include "cli/messages_stream_case.h"
 #include "cli/recipe_json.h"
+#include "cli/responses_stream_case.h"
 #include "protocol/conversion.h"
 #include "protocol/messages/messages_conversion.h"
 #include "protocol/messages/messages_error.h"
@@ -59,6 +60,7 @@ Result<Json> RecipeKinds::run(std::string_view kind, const Json& input) const {
       {"detokenize", &RecipeKinds::detokenize},
       {"chat-stream", &RecipeKinds::chat_stream},
       {"messages-stream", &RecipeKinds::messages_stream},
+      {"responses-stream", &RecipeKinds::responses_stream},
   };
   for (const Row& row : kRows) {
     if (row.kind != kind) {
@@ -220,6 +222,10 @@ Result<Json> RecipeKinds::chat_stream(const Json& input) const {
 
 Result<Json> RecipeKinds::messages_stream(const Json& input) const {
   return run_messages_stream_case(input, tokenizer_, policy_);
+}
+
+Result<Json> RecipeKinds::responses_stream(const Json& input) const {
+  return run_responses_stream_case(input, tokenizer_, policy_);
 }
 
 }  // namespace deepinfer::cli

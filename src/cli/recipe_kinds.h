@@ -49,6 +49,7 @@ class RecipeKinds {
   Result<recipe::Json> detokenize(const recipe::Json& input) const;
   Result<recipe::Json> chat_stream(const recipe::Json& input) const;
   Result<recipe::Json> messages_stream(const recipe::Json& input) const;
+  Result<recipe::Json> responses_stream(const recipe::Json& input) const;
   Result<const recipe::Tokenizer*> tokenizer() const;
 
   const recipe::Tokenizer* tokenizer_;

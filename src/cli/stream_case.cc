@@ -1,5 +1,7 @@
 #include "cli/stream_case.h"
 
+#include <limits>
+
 #include "cli/recipe_json.h"
 
 namespace deepinfer::cli {
@@ -21,6 +23,27 @@ Json first_ready(const Json& input) {
 recipe::ParsingOptions case_parsing_or(const Json& input, const recipe::ParsingOptions& converted) {
   const bool given = input.contains("parsing") && input["parsing"].is_object();
   return given ? case_parsing(input["parsing"]) : converted;
+}
+
+namespace {
+
+float logprob_value(const Json& value) {
+  return value.is_number() ? static_cast<float>(value.get<double>())
+                           : -std::numeric_limits<float>::infinity();
+}
+
+}  // namespace
+
+std::vector<PositionLogprobs> case_logprobs(const Json& list, const std::vector<TokenId>& ids) {
+  std::vector<PositionLogprobs> result;
+  for (size_t i = 0; i < list.size() && i < ids.size(); ++i) {
+    PositionLogprobs& position = result.emplace_back();
+    position.chosen = {ids[i], logprob_value(list[i][0])};
+    for (const Json& top : list[i][1]) {
+      position.top.push_back({top[0].get<TokenId>(), logprob_value(top[1])});
+    }
+  }
+  return result;
 }
 
 Result<const recipe::Tokenizer*> case_tokenizer(const Json& input,

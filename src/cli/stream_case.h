@@ -22,6 +22,10 @@ recipe::Json first_ready(const recipe::Json& input);
 recipe::ParsingOptions case_parsing_or(const recipe::Json& input,
                                        const recipe::ParsingOptions& converted);
 
+/// The log probabilities of a chunk with these ids; empty if it has none.
+std::vector<PositionLogprobs> case_logprobs(const recipe::Json& list,
+                                            const std::vector<TokenId>& ids);
+
 /// The tokenizer that a case wants: null if it does without. kFailedPrecondition if it wants
 /// one and there is none.
 Result<const recipe::Tokenizer*> case_tokenizer(const recipe::Json& input,

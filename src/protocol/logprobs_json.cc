@@ -1,5 +1,6 @@
 #include "protocol/logprobs_json.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -47,6 +48,23 @@ void append_logprob_entry(const PositionLogprobs& position, const recipe::Tokeni
     out += '}';
   }
   out += "]}";
+}
+
+void LogprobFeed::add(std::span<const PositionLogprobs> logprobs) {
+  logprobs_.insert(logprobs_.end(), logprobs.begin(), logprobs.end());
+}
+
+std::string LogprobFeed::entries(const recipe::MessageDelta& delta) {
+  std::string entries;
+  const uint32_t begin = once_ ? std::max(delta.token_begin, sent_) : delta.token_begin;
+  const auto end = std::min(delta.token_end, static_cast<uint32_t>(logprobs_.size()));
+  for (uint32_t i = begin; i < end; ++i) {
+    entries += entries.empty() ? "" : ",";
+    append_logprob_entry(logprobs_[i], *tokenizer_, once_ ? Infinity::kFinite : Infinity::kNull,
+                         entries);
+  }
+  sent_ = std::max(sent_, end);
+  return entries;
 }
 
 }  // namespace deepinfer::protocol

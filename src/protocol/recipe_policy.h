@@ -45,6 +45,7 @@ struct RecipePolicy {
   bool hide_markup = false;
   bool typed_arguments = false;
   bool whole_calls_only = false;
+  bool report_tools_in_force = false;
   bool flush_partial_character = false;
   bool pad_json = true;
   bool lean_deltas = false;
@@ -90,6 +91,7 @@ constexpr RecipePolicy RecipePolicy::server() {
       .hide_markup = true,
       .typed_arguments = true,
       .whole_calls_only = true,
+      .report_tools_in_force = true,
       .flush_partial_character = true,
       .pad_json = false,
       .lean_deltas = true,

@@ -17,7 +17,8 @@ using recipe::ThinkingStage;
 ChatChoice::ChatChoice(const Settings& settings, const recipe::Tokenizer* tokenizer)
     : settings_(settings),
       tokenizer_(tokenizer),
-      parser_(tokenizer, settings.control, settings.parsing, output_rules(settings.policy)) {}
+      parser_(tokenizer, settings.control, settings.parsing, output_rules(settings.policy)),
+      logprobs_(tokenizer, settings.policy.logprobs_once) {}
 
 void ChatChoice::open(const ChunkWriter& writer, std::vector<std::string>& chunks) {
   if (opened_ || settings_.policy.lean_deltas) {
@@ -33,7 +34,7 @@ void ChatChoice::push_tokens(std::span<const TokenId> tokens,
                              std::span<const PositionLogprobs> logprobs, const ChunkWriter& writer,
                              std::vector<std::string>& chunks) {
   open(writer, chunks);
-  logprobs_.insert(logprobs_.end(), logprobs.begin(), logprobs.end());
+  logprobs_.add(logprobs);
   parser_.push_tokens(tokens, deltas_);
   take(writer, chunks);
 }
@@ -111,19 +112,8 @@ void ChatChoice::take_one(MessageDelta& delta, const ChunkWriter& writer,
   opened_ = true;
 }
 
-/// Entries of the tokens in this delta. A token whose text is cut into several deltas goes
-/// with each of them, or with the first.
 std::string ChatChoice::logprob_entries(const MessageDelta& delta) {
-  std::string entries;
-  const bool once = settings_.policy.logprobs_once;
-  const uint32_t begin = once ? std::max(delta.token_begin, logprobs_sent_) : delta.token_begin;
-  const auto end = std::min(delta.token_end, static_cast<uint32_t>(logprobs_.size()));
-  for (uint32_t i = begin; i < end; ++i) {
-    entries += entries.empty() ? "" : ",";
-    append_logprob_entry(logprobs_[i], *tokenizer_, once ? Infinity::kFinite : Infinity::kNull,
-                         entries);
-  }
-  logprobs_sent_ = std::max(logprobs_sent_, end);
+  std::string entries = logprobs_.entries(delta);
   if (!entries.empty()) {
     message_.any_logprobs = true;
     std::string& all = delta.kind == MessageDelta::Kind::kContent ? message_.content_logprobs

@@ -13,6 +13,7 @@
 #include "deepinfer/request.h"
 #include "deepinfer/status.h"
 #include "protocol/chat/chat_chunks.h"
+#include "protocol/logprobs_json.h"
 #include "protocol/recipe_policy.h"
 #include "recipe/output_parser.h"
 #include "recipe/tokenizer.h"
@@ -72,9 +73,7 @@ class ChatChoice {
   recipe::OutputParser parser_;
   ChatMessageText message_;
   std::vector<recipe::MessageDelta> deltas_;
-  /// Of the tokens pushed so far, if log probabilities come with them.
-  std::vector<PositionLogprobs> logprobs_;
-  uint32_t logprobs_sent_ = 0;
+  LogprobFeed logprobs_;
   /// Tokens the parser did not see.
   uint64_t other_tokens_ = 0;
   bool opened_ = false;
