@@ -10,7 +10,8 @@
 namespace deepinfer::cli {
 
 struct RecipeCommand {
-  /// `chat-convert`, `max-tokens`, `chat-stream`, `render`, `encode`, `tokenize`, `detokenize`.
+  /// `chat-convert`, `chat-stream` (also `messages-` and `responses-`), `max-tokens`, `render`,
+  /// `encode`, `tokenize`, `detokenize`.
   std::string kind;
   /// `reference` or `server`.
   std::string policy = "reference";

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "deepinfer/llm.h"
@@ -48,6 +49,10 @@ class ResponseAssembler {
   virtual std::string response() = 0;
   /// The event that reports a failure once the status line is out.
   virtual std::vector<Event> error(const Status& status) = 0;
+  /// The same with the body that a plain answer would have had.
+  virtual std::vector<Event> failed(std::string error_body) {
+    return {{.name = {}, .data = std::move(error_body)}};
+  }
   /// What keeps a silent stream alive; nothing where a comment line does.
   virtual std::vector<Event> keep_alive() { return {}; }
 };
@@ -76,6 +81,16 @@ Result<PreparedCompletion> prepare_messages(std::string_view body, const Service
 /// `POST /v1/messages/count_tokens`: `{"input_tokens"}` of a Messages body.
 Result<std::string> count_messages_tokens(std::string_view body, const ServiceInfo& info,
                                           const recipe::Recipe& recipe);
+
+/// `POST /v1/responses`.
+Result<PreparedCompletion> prepare_responses(std::string_view body, const ServiceInfo& info,
+                                             const recipe::Recipe& recipe,
+                                             const std::string& response_id, int64_t created);
+
+/// `POST /v1/completions`: raw text or tokens go on without a chat template.
+Result<PreparedCompletion> prepare_completions(std::string_view body, const ServiceInfo& info,
+                                               const recipe::Recipe& recipe,
+                                               const std::string& response_id, int64_t created);
 
 /// `POST /tokenize`: a `prompt`, or chat `messages` with what goes with them →
 /// `{"count", "max_model_len", "tokens", "token_strs"}`.

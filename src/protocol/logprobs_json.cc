@@ -7,9 +7,8 @@
 #include "recipe/json_text.h"
 
 namespace deepinfer::protocol {
-namespace {
 
-void append_number(float value, Infinity infinity, std::string& out) {
+void append_logprob(float value, Infinity infinity, std::string& out) {
   if (!std::isfinite(value)) {
     if (infinity == Infinity::kNull) {
       out += "null";
@@ -21,13 +20,15 @@ void append_number(float value, Infinity infinity, std::string& out) {
   out.append(text, std::to_chars(text, text + sizeof(text), value).ptr);
 }
 
+namespace {
+
 void append_token(const TokenLogprob& token, const recipe::Tokenizer& tokenizer, Infinity infinity,
                   std::string& out) {
   const std::string_view bytes = tokenizer.token_bytes(token.token);
   out += R"({"token":)";
   recipe::append_json_string(recipe::token_text(bytes), out);
   out += R"(,"logprob":)";
-  append_number(token.logprob, infinity, out);
+  append_logprob(token.logprob, infinity, out);
   out += R"(,"bytes":[)";
   for (size_t i = 0; i < bytes.size(); ++i) {
     out += i == 0 ? "" : ",";

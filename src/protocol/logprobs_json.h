@@ -18,6 +18,9 @@ enum class Infinity { kNull, kFinite };
 /// Written for minus infinity and NaN under Infinity::kFinite.
 inline constexpr float kLowestLogprob = -9999.0F;
 
+/// Appends a log probability as a number, or null.
+void append_logprob(float value, Infinity infinity, std::string& out);
+
 /// Appends `{"token", "logprob", "bytes", "top_logprobs": [...]}`.
 void append_logprob_entry(const PositionLogprobs& position, const recipe::Tokenizer& tokenizer,
                           Infinity infinity, std::string& out);

@@ -90,9 +90,7 @@ bool end_with_error(SseWriter& writer, StreamBody& body) {
     DI_LOG_WARN("stream ended with an error: {} request_id={}", failure.message(),
                 body.errors.request_id);
     // The same body as a plain answer's, so that clients tell failures apart in one way.
-    const bool named = body.errors.shape == ErrorStyle::Shape::kMessages;
-    writer.write(
-        {Event{.name = named ? "error" : "", .data = http_error(failure, body.errors).body}});
+    writer.write(body.completion->assembler().failed(http_error(failure, body.errors).body));
   }
   return false;
 }
@@ -157,6 +155,8 @@ struct CompletionApi {
 constexpr CompletionApi kApis[] = {
     {"/v1/chat/completions", "chatcmpl-", protocol::prepare_chat_completion},
     {"/v1/messages", "msg_", protocol::prepare_messages},
+    {"/v1/responses", "resp_", protocol::prepare_responses},
+    {"/v1/completions", "cmpl-", protocol::prepare_completions},
 };
 
 class CompletionHandler {

@@ -10,8 +10,8 @@
 
 namespace deepinfer::server {
 
-/// Adds `POST /v1/chat/completions` and `POST /v1/messages`. `service` and `config` must outlive
-/// the table.
+/// Adds `POST` at `/v1/chat/completions`, `/v1/messages`, `/v1/responses` and
+/// `/v1/completions`. `service` and `config` must outlive the table.
 void add_completion_routes(RouteTable& routes, const Service& service, const HttpConfig& config);
 
 }  // namespace deepinfer::server

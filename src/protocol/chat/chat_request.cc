@@ -20,8 +20,9 @@ Status read_thinking(const Json& value, const ReadContext& context, ChatRequest&
   return Status::ok();
 }
 
-Status read_stop(const Json& value, const ReadContext& context, ChatRequest& target) {
-  RequestStop& stop = target.stop.emplace();
+}  // namespace
+
+Status read_value(const Json& value, const ReadContext& context, RequestStop& stop) {
   if (value.is_string()) {
     return read_value(value, context, stop.sequences.emplace_back());
   }
@@ -32,16 +33,14 @@ Status read_stop(const Json& value, const ReadContext& context, ChatRequest& tar
   return read_value(value, context, stop.sequences);
 }
 
-Status read_stream_options(const Json& value, const ReadContext& context, ChatRequest& target) {
+Status read_value(const Json& value, const ReadContext& context, StreamOptions& target) {
   static constexpr Field<StreamOptions> kFields[] = {
       field<&StreamOptions::include_usage>("include_usage"),
   };
-  return read_members(value, context, kFields, target.stream_options.emplace());
+  return read_members(value, context, kFields, target);
 }
 
 // ------------------------------------------------------------------------- tools
-
-}  // namespace
 
 Status read_value(const Json& value, const ReadContext& context, RequestTool& target) {
   static constexpr Field<RequestTool> kFunction[] = {
@@ -205,7 +204,7 @@ constexpr Field<ChatRequest> kChatFields[] = {
     field<&ChatRequest::model>("model", kRequired),
     {"messages", read_messages, kRequired},
     field<&ChatRequest::stream>("stream"),
-    {"stream_options", read_stream_options},
+    field<&ChatRequest::stream_options>("stream_options"),
     field<&ChatRequest::temperature>("temperature"),
     field<&ChatRequest::top_p>("top_p"),
     field<&ChatRequest::max_tokens>("max_tokens"),
@@ -213,7 +212,7 @@ constexpr Field<ChatRequest> kChatFields[] = {
                                                &RecipePolicy::max_completion_tokens),
     field<&ChatRequest::n>("n"),
     field<&ChatRequest::seed>("seed"),
-    {"stop", read_stop},
+    field<&ChatRequest::stop>("stop"),
     field<&ChatRequest::logprobs>("logprobs"),
     field<&ChatRequest::top_logprobs>("top_logprobs"),
     field<&ChatRequest::presence_penalty>("presence_penalty"),

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocol/completion.h"
@@ -31,6 +32,9 @@ class MessagesAssembler final : public ResponseAssembler {
   std::vector<Event> finish() override { return {}; }
   std::string response() override { return stream_.response(usage()); }
   std::vector<Event> error(const Status& status) override;
+  std::vector<Event> failed(std::string error_body) override {
+    return {{.name = "error", .data = std::move(error_body)}};
+  }
   /// A ping, once the message has begun.
   std::vector<Event> keep_alive() override;
 

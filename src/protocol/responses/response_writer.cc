@@ -96,39 +96,69 @@ std::vector<ResponsesTool> tools_in_force(const ResponsesRequest& request) {
   return tools;
 }
 
+void append_reasoning(const ResponsesRequest& request, std::string& out) {
+  append_name("reasoning", out);
+  std::string members;
+  append_optional("effort", request.effort_spelled, members);
+  append_optional("summary", request.reasoning_summary, members);
+  out += '{';
+  out.append(members, 1);  // without the comma in front
+  out += '}';
+}
+
+/// From the instructions to the beginning of the output.
+std::string limits_json(const ResponsesRequest& request, std::string_view model) {
+  std::string out;
+  append_optional("instructions", request.instructions, out);
+  append_name("max_output_tokens", out);
+  out += request.max_output_tokens ? std::to_string(*request.max_output_tokens) : "null";
+  out += R"(,"max_tool_calls":null)";
+  append_member("model", model, out);
+  out += R"(,"moderation":null,"output":[)";
+  return out;
+}
+
+/// From the end of the output to the usage.
+std::string settings_json(const ResponsesRequest& request, const RecipePolicy& policy) {
+  std::string out =
+      R"(],"parallel_tool_calls":true,"presence_penalty":0.0,"previous_response_id":null,)"
+      R"("prompt_cache_key":null,"prompt_cache_retention":null)";
+  append_reasoning(request, out);
+  out += R"(,"safety_identifier":null,"service_tier":"default","store":false)";
+  append_float("temperature", request.temperature.value_or(1.0F), out);
+  out += R"(,"text":{)";
+  append_format(request.text, out);
+  append_optional("verbosity", request.text.verbosity, out);
+  out += '}';
+  append_tool_choice(request.tool_choice, out);
+  append_name("tools", out);
+  out += tools_json(policy.report_tools_in_force ? tools_in_force(request) : request.tools);
+  out += R"(,"top_logprobs":)" + std::to_string(request.top_logprobs.value_or(0));
+  append_float("top_p", request.top_p.value_or(1.0F), out);
+  out += R"(,"truncation":"disabled","usage":)";
+  return out;
+}
+
+void append_usage(const std::optional<ResponsesUsage>& usage, std::string& out) {
+  if (!usage) {
+    out += "null";
+    return;
+  }
+  out += R"({"input_tokens":)" + std::to_string(usage->prompt_tokens) +
+         R"(,"input_tokens_details":{"cached_tokens":)" + std::to_string(usage->cached_tokens) +
+         R"(},"output_tokens":)" + std::to_string(usage->completion_tokens) +
+         R"(,"output_tokens_details":{"reasoning_tokens":)" +
+         std::to_string(usage->reasoning_tokens) + R"(},"total_tokens":)" +
+         std::to_string(usage->prompt_tokens + usage->completion_tokens) + '}';
+}
+
 }  // namespace
 
 ResponseWriter::ResponseWriter(const ResponsesEnvelope& envelope, const ResponsesRequest& request,
                                const RecipePolicy& policy)
-    : envelope_(envelope) {
-  append_optional("instructions", request.instructions, before_output_);
-  append_name("max_output_tokens", before_output_);
-  before_output_ += request.max_output_tokens ? std::to_string(*request.max_output_tokens) : "null";
-  before_output_ += R"(,"max_tool_calls":null)";
-  append_member("model", envelope.model, before_output_);
-  before_output_ += R"(,"moderation":null,"output":[)";
-
-  before_usage_ =
-      R"(],"parallel_tool_calls":true,"presence_penalty":0.0,"previous_response_id":null,)"
-      R"("prompt_cache_key":null,"prompt_cache_retention":null,"reasoning":{"effort":)";
-  std::string reasoning;
-  append_optional("effort", request.effort_spelled, reasoning);
-  before_usage_ += reasoning.substr(reasoning.find(':') + 1);
-  append_optional("summary", request.reasoning_summary, before_usage_);
-  before_usage_ += R"(},"safety_identifier":null,"service_tier":"default","store":false)";
-  append_float("temperature", request.temperature.value_or(1.0F), before_usage_);
-  before_usage_ += R"(,"text":{)";
-  append_format(request.text, before_usage_);
-  append_optional("verbosity", request.text.verbosity, before_usage_);
-  before_usage_ += '}';
-  append_tool_choice(request.tool_choice, before_usage_);
-  append_name("tools", before_usage_);
-  before_usage_ +=
-      tools_json(policy.report_tools_in_force ? tools_in_force(request) : request.tools);
-  before_usage_ += R"(,"top_logprobs":)" + std::to_string(request.top_logprobs.value_or(0));
-  append_float("top_p", request.top_p.value_or(1.0F), before_usage_);
-  before_usage_ += R"(,"truncation":"disabled","usage":)";
-
+    : envelope_(envelope),
+      before_output_(limits_json(request, envelope.model)),
+      before_usage_(settings_json(request, policy)) {
   append_optional("user", request.user, after_usage_);
   after_usage_ += R"(,"metadata":{}})";
 }
@@ -157,17 +187,7 @@ std::string ResponseWriter::response(const ResponsesState& state,
     append_output_item(items[i], envelope_.id, true, out);
   }
   out += before_usage_;
-  if (!state.usage) {
-    out += "null";
-  } else {
-    const ResponsesUsage& usage = *state.usage;
-    out += R"({"input_tokens":)" + std::to_string(usage.prompt_tokens) +
-           R"(,"input_tokens_details":{"cached_tokens":)" + std::to_string(usage.cached_tokens) +
-           R"(},"output_tokens":)" + std::to_string(usage.completion_tokens) +
-           R"(,"output_tokens_details":{"reasoning_tokens":)" +
-           std::to_string(usage.reasoning_tokens) + R"(},"total_tokens":)" +
-           std::to_string(usage.prompt_tokens + usage.completion_tokens) + '}';
-  }
+  append_usage(state.usage, out);
   return out + after_usage_;
 }
 

@@ -55,7 +55,9 @@ Json normalised(const Json& value, const std::string& name = {}) {
   if (value.is_object()) {
     Json out = Json::object();
     for (const auto& [key, item] : value.items()) {
-      out[key] = key == "created" ? Json(0) : normalised(item, name == "logprobs" ? name : key);
+      const bool is_time = key == "created" || key == "created_at" || key == "completed_at";
+      out[key] =
+          is_time && item.is_number() ? Json(0) : normalised(item, name == "logprobs" ? name : key);
     }
     return out;
   }
@@ -94,6 +96,19 @@ std::string trimmed(const std::string& text) {
   const size_t begin = text.find_first_not_of(' ');
   return begin == std::string::npos ? std::string()
                                     : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+Json stripped(const Json& value) {
+  if (value.is_string()) {
+    return trimmed(value.get<std::string>());
+  }
+  Json out = value;
+  if (value.is_structured()) {
+    for (Json& item : out) {
+      item = stripped(item);
+    }
+  }
+  return out;
 }
 
 /// Chunks as events, adjacent deltas of one kind joined.
@@ -260,6 +275,61 @@ void add_messages_texts(const Json& events, Texts& texts) {
 constexpr StreamView kMessagesView = {[](const Json&) { return Json(); }, messages_events,
                                       add_messages_texts};
 
+bool is_responses_delta(const Json& event) {
+  const std::string type = event["type"];
+  const std::string end = ".delta";
+  return type.size() > end.size() && type.compare(type.size() - end.size(), end.size(), end) == 0 &&
+         event["delta"].is_string();
+}
+
+/// Numbers are compared by `envelopes`; deltas of one item are joined.
+Json responses_events(const Json& events, bool json_mode) {
+  Json out = Json::array();
+  for (Json event : events) {
+    event.erase("sequence_number");
+    if (is_responses_delta(event) && !out.empty() && out.back()["type"] == event["type"] &&
+        out.back()["item_id"] == event["item_id"]) {
+      Json& last = out.back();
+      last["delta"] = last["delta"].get<std::string>() + event["delta"].get<std::string>();
+      Json entries = last.value("logprobs", Json::array());
+      for (const Json& entry : event.value("logprobs", Json::array())) {
+        entries.push_back(entry);
+      }
+      if (event.contains("logprobs")) {
+        last["logprobs"] = once(entries);
+      }
+    } else {
+      out.push_back(std::move(event));
+    }
+  }
+  return json_mode ? stripped(out) : out;
+}
+
+/// The first event whose number is not its place, or null.
+Json responses_numbers(const Json& events) {
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (events[i].value("sequence_number", Json()) != i) {
+      return {{"event", i}, {"number", events[i].value("sequence_number", Json())}};
+    }
+  }
+  return nullptr;
+}
+
+void add_responses_texts(const Json& events, Texts& texts) {
+  for (const Json& event : events) {
+    if (is_responses_delta(event)) {
+      texts[event["output_index"].dump()] += event["delta"].get<std::string>();
+    }
+  }
+}
+
+constexpr StreamView kResponsesView = {responses_numbers, responses_events, add_responses_texts};
+
+/// Members in the order of their names: this protocol's events are compared without theirs.
+Json sorted(const Json& value) {
+  return Json::parse(nlohmann::json::parse(value.dump()).dump());
+}
+
 /// Nothing sent early that would be taken back, nothing held longer than the reference does.
 std::string timing_difference(const StreamView& view, const Json& expected, const Json& got,
                               const Json& all) {
@@ -290,19 +360,6 @@ Json all_chunks(const Json& output) {
   }
   all.insert(all.end(), output["end"].begin(), output["end"].end());
   return all;
-}
-
-Json stripped(const Json& value) {
-  if (value.is_string()) {
-    return trimmed(value.get<std::string>());
-  }
-  Json out = value;
-  if (value.is_structured()) {
-    for (Json& item : out) {
-      item = stripped(item);
-    }
-  }
-  return out;
 }
 
 std::string stream_difference(const StreamView& view, const Json& expected, const Json& got,
@@ -406,7 +463,9 @@ bool is_json_mode(const Json& input) {
   if (input.contains("parsing") && input["parsing"].is_object()) {
     return input["parsing"].value("parse_json_output", false);
   }
-  const Json format = input["body"].value("response_format", Json());
+  const Json& body = input["body"];
+  const Json format = body.contains("text") ? body["text"].value("format", Json())
+                                            : body.value("response_format", Json());
   return format.is_object() && format.value("type", "") == "json_object";
 }
 
@@ -419,6 +478,10 @@ std::string difference(const std::string& kind, const Json& input, const Json& e
   }
   if (kind == "messages-stream") {
     return stream_difference(kMessagesView, normalised(expected), normalised(got), false);
+  }
+  if (kind == "responses-stream") {
+    return stream_difference(kResponsesView, sorted(normalised(expected)), sorted(normalised(got)),
+                             is_json_mode(input));
   }
   if (kind == "max-tokens") {
     return expected["ok"].get<bool>() ? (expected == got ? "" : differs("result", expected, got))

@@ -9,7 +9,7 @@
 namespace deepinfer::protocol::test {
 namespace {
 
-/// Every case of `kind` under the reference policy; the Responses protocol is not here yet.
+/// Every case of `kind` under the reference policy.
 void check_corpus(const std::string& kind, int min_cases) {
   const cli::RecipeKinds kinds(&v41_recipe().tokenizer(), RecipePolicy::reference());
   std::ifstream file("tests/data/recipe/" + kind + ".jsonl");
@@ -17,9 +17,6 @@ void check_corpus(const std::string& kind, int min_cases) {
   int wrong = 0;
   for (std::string line; std::getline(file, line);) {
     const Json recorded = Json::parse(line);
-    if (recorded["input"].value("protocol", "chat") == "responses") {
-      continue;
-    }
     ++cases;
     const auto got = kinds.run(kind, recorded["input"]);
     const std::string problem =
@@ -38,7 +35,7 @@ TEST(Corpus, ChatConvertAgrees) {
 }
 
 TEST(Corpus, MaxTokensAgrees) {
-  check_corpus("max-tokens", 76);
+  check_corpus("max-tokens", 79);
 }
 
 TEST(Corpus, ChatStreamAgrees) {
@@ -51,6 +48,14 @@ TEST(Corpus, MessagesConvertAgrees) {
 
 TEST(Corpus, MessagesStreamAgrees) {
   check_corpus("messages-stream", 113);
+}
+
+TEST(Corpus, ResponsesConvertAgrees) {
+  check_corpus("responses-convert", 383);
+}
+
+TEST(Corpus, ResponsesStreamAgrees) {
+  check_corpus("responses-stream", 91);
 }
 
 TEST(Corpus, TheComparisonRejectsOtherAnswers) {
@@ -80,6 +85,24 @@ TEST(Corpus, TheComparisonRejectsOtherMessages) {
   Json other_text = expected;
   other_text["pushes"][1][0]["delta"]["thinking"] = "something else";
   EXPECT_NE(problem(other_text), "");
+}
+
+TEST(Corpus, TheComparisonRejectsOtherResponses) {
+  std::ifstream file("tests/data/recipe/responses-stream.jsonl");
+  std::string line;
+  ASSERT_TRUE(std::getline(file, line));
+  const Json recorded = Json::parse(line);
+  const Json expected = recorded["expected"];
+  const auto problem = [&](const Json& got) {
+    return difference("responses-stream", recorded["input"], expected, got);
+  };
+  EXPECT_EQ(problem(expected), "");
+  Json numbered_wrong = expected;
+  numbered_wrong["pushes"][0][0]["sequence_number"] = 7;
+  EXPECT_NE(problem(numbered_wrong), "");
+  Json without_item = expected;
+  without_item["response"]["output"].erase(0);
+  EXPECT_NE(problem(without_item), "");
 }
 
 }  // namespace

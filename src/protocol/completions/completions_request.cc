@@ -1,0 +1,135 @@
+#include "protocol/completions/completions_request.h"
+
+#include <utility>
+
+#include "protocol/chat/chat_request_readers.h"
+#include "protocol/field_reader.h"
+
+namespace deepinfer::protocol {
+namespace {
+
+using enum Presence;
+
+// ------------------------------------------------------------------------- prompt
+
+Status read_tokens(const Json& value, const ReadContext& context, CompletionsRequest& target) {
+  std::vector<TokenId> tokens;
+  DI_TRY(read_value(value, context, tokens));
+  target.prompts.emplace_back(std::move(tokens));
+  return Status::ok();
+}
+
+/// One entry of a list of prompts.
+Status read_listed_prompt(const Json& value, const ReadContext& context,
+                          CompletionsRequest& target) {
+  if (value.is_string()) {
+    target.prompts.emplace_back(value.get<std::string>());
+    return Status::ok();
+  }
+  return value.is_array() ? read_tokens(value, context, target)
+                          : wrong_type(context, "text or a list of token ids", value);
+}
+
+/// Text, a list of texts, token ids, or a list of lists of them.
+Status read_prompt(const Json& value, const ReadContext& context, CompletionsRequest& target) {
+  if (value.is_string()) {
+    return read_listed_prompt(value, context, target);
+  }
+  if (!value.is_array()) {
+    return wrong_type(context, "text, token ids, or a list of either", value);
+  }
+  if (!value.empty() && value[0].is_number()) {
+    return read_tokens(value, context, target);
+  }
+  for (size_t i = 0; i < value.size(); ++i) {
+    DI_TRY(read_listed_prompt(value[i], context.item(i), target));
+  }
+  return Status::ok();
+}
+
+// ------------------------------------------------------------------------- members
+
+/// A row for a member that chat requests have too.
+template <auto M>
+constexpr Field<CompletionsRequest> common(std::string_view name, Presence presence = kOptional) {
+  return {name,
+          [](const Json& value, const ReadContext& context, CompletionsRequest& target) {
+            return read_value(value, context, target.common.*M);
+          },
+          presence};
+}
+
+constexpr Field<CompletionsRequest> kFields[] = {
+    common<&ChatRequest::model>("model", kRequired),
+    {"prompt", read_prompt, kRequired},
+    common<&ChatRequest::max_tokens>("max_tokens"),
+    common<&ChatRequest::temperature>("temperature"),
+    common<&ChatRequest::top_p>("top_p"),
+    common<&ChatRequest::n>("n"),
+    common<&ChatRequest::seed>("seed"),
+    common<&ChatRequest::stream>("stream"),
+    common<&ChatRequest::stream_options>("stream_options"),
+    common<&ChatRequest::stop>("stop"),
+    common<&ChatRequest::presence_penalty>("presence_penalty"),
+    common<&ChatRequest::frequency_penalty>("frequency_penalty"),
+    common<&ChatRequest::logit_bias>("logit_bias"),
+    common<&ChatRequest::top_k>("top_k"),
+    common<&ChatRequest::min_p>("min_p"),
+    common<&ChatRequest::min_tokens>("min_tokens"),
+    common<&ChatRequest::stop_token_ids>("stop_token_ids"),
+    common<&ChatRequest::ignore_eos>("ignore_eos"),
+    common<&ChatRequest::priority>("priority"),
+    field<&CompletionsRequest::echo>("echo"),
+    field<&CompletionsRequest::logprobs>("logprobs"),
+    field<&CompletionsRequest::best_of>("best_of"),
+    field<&CompletionsRequest::add_special_tokens>("add_special_tokens"),
+    field<&CompletionsRequest::return_token_ids>("return_token_ids"),
+};
+
+/// Members the server understands but cannot honour, unless they ask for nothing.
+struct UnsupportedMember {
+  std::string_view name;
+  /// JSON text of a value that asks for nothing.
+  std::string_view harmless;
+};
+constexpr UnsupportedMember kUnsupported[] = {
+    {"allowed_token_ids", "null"},  {"bad_words", "[]"},
+    {"guided_choice", "null"},      {"guided_grammar", "null"},
+    {"guided_json", "null"},        {"guided_regex", "null"},
+    {"length_penalty", "1.0"},      {"logits_processors", "null"},
+    {"prompt_embeds", "null"},      {"prompt_logprobs", "null"},
+    {"repetition_penalty", "1.0"},  {"response_format", "null"},
+    {"structured_outputs", "null"}, {"suffix", "\"\""},
+    {"use_beam_search", "false"},
+};
+
+Status refuse_unsupported(const Json& body) {
+  for (const UnsupportedMember& row : kUnsupported) {
+    const auto at = body.find(row.name);
+    if (at == body.end() || at->is_null() || *at == Json::parse(row.harmless)) {
+      continue;
+    }
+    const std::string name(row.name);
+    std::string message = "`";
+    message += name + "` is not supported by this version of the server";
+    return invalid_argument(std::move(message))
+        .with_param(name)
+        .with_reason("unsupported_parameter");
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+Result<CompletionsRequest> parse_completions_request(std::string_view body,
+                                                     const RecipePolicy& policy) {
+  DI_ASSIGN(const Json json,
+            recipe::read_json(body, {.max_depth = policy.max_json_depth,
+                                     .refuse_duplicate_keys = policy.refuse_duplicate_keys}));
+  CompletionsRequest request;
+  DI_TRY(read_members(json, ReadContext{policy, {}}, kFields, request));
+  DI_TRY(refuse_unsupported(json));
+  return request;
+}
+
+}  // namespace deepinfer::protocol
