@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "deepinfer/request.h"
+#include "recipe/detokenizer.h"
 #include "recipe/stop_matcher.h"
-#include "recipe/tokenizer.h"
 
 namespace deepinfer::protocol {
 
