@@ -34,7 +34,7 @@ struct ToolUse {
   /// Tools are declared to the model.
   bool in_use = false;
 
-  ToolUse(const std::vector<RequestTool>& tools, const std::optional<RequestToolChoice>& choice);
+  ToolUse(const std::vector<RequestTool>& tools, const std::optional<RequestToolChoice>& given);
   /// The answer must be a call.
   bool forced() const;
 };
@@ -75,8 +75,8 @@ Status set_stop_sequences(const ConversionJob& job, const std::vector<std::strin
                           bool is_list, std::string_view member);
 
 /// What the encodings do with the request's values is in the table of recipe spec §3.
-Status set_temperature(const ConversionJob& job, std::optional<float> requested);
-Status set_top_p(const ConversionJob& job, std::optional<float> requested, bool tools_in_use);
+Status set_temperature(const ConversionJob& job, std::optional<float> given);
+Status set_top_p(const ConversionJob& job, std::optional<float> given, bool tools_in_use);
 
 /// What a protocol calls the members whose wishes nothing may enforce yet.
 struct EnforcedMembers {

@@ -17,7 +17,7 @@ namespace deepinfer::protocol {
 GenerateRequest make_engine_request(const ConvertedRequest& converted);
 
 /// -1, like 0, keeps all tokens; less is refused.
-Status set_top_k(std::optional<int32_t> top_k, GenerateRequest& target);
+Status set_top_k(std::optional<int32_t> given, GenerateRequest& target);
 
 /// A request for one choice, without its prompt and limits. kInvalidArgument names the member
 /// or the key at fault.

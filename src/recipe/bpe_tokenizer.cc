@@ -16,7 +16,7 @@ using FileJson = nlohmann::json;
 
 Status check_absent(const FileJson& object, std::string_view name, const std::string& where) {
   const FileJson& value = member_or_null(object, name);
-  const bool absent = value.is_null() || value == "" || value == 0.0;
+  const bool absent = value.is_null() || value == FileJson("") || value == 0.0;
   if (absent) return Status::ok();
   return unimplemented(where + "." + std::string(name) + ": expected null, got " +
                        value.type_name());

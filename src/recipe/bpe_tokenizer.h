@@ -25,7 +25,7 @@ class BpeTokenizer final : public Tokenizer {
   static Result<std::unique_ptr<BpeTokenizer>> parse(std::string_view json_text);
 
   std::vector<TokenId> encode_plain(std::string_view text) const override;
-  std::vector<TokenId> encode_full(std::string_view text) const override;
+  std::vector<TokenId> encode_full(std::string_view raw) const override;
   std::string_view token_bytes(TokenId id) const override { return vocabulary_.bytes(id); }
   bool is_special(TokenId id) const override { return added_.contains(id); }
   std::optional<TokenId> special_id(std::string_view spelling) const override {

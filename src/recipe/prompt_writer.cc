@@ -122,6 +122,7 @@ void PromptWriter::updated_tools(const std::vector<ToolDeclaration>& tools) {
   if (tools.empty()) return;
   fixed(texts_.updated_tools_before_schemas);
   std::vector<const ToolDeclaration*> all;
+  all.reserve(tools.size());
   for (const ToolDeclaration& tool : tools) all.push_back(&tool);
   schema_lines(all);
 }

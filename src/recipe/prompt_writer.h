@@ -29,7 +29,7 @@ class PromptWriter {
   /// One control token.
   void special(std::string_view spelling);
   /// A text of the encoding itself: THINK, /THINK and DSML in it are control tokens.
-  void fixed(std::string_view text);
+  void fixed(std::string_view rest);
   /// A message's content with its images.
   void message_text(const ChatMessage& message);
   /// A message's content as a tool result.

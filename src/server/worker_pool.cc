@@ -23,7 +23,7 @@ WorkerPool::~WorkerPool() {
     changed_.wait(lock, [this] { return threads_ == 0; });
     finished.swap(finished_);
   }
-  join_finished(std::move(finished));
+  join_finished(finished);
 }
 
 void WorkerPool::submit(Job job) {
@@ -38,7 +38,7 @@ void WorkerPool::submit(Job job) {
     }
     finished.swap(finished_);
   }
-  join_finished(std::move(finished));
+  join_finished(finished);
 }
 
 size_t WorkerPool::num_pending() const {
@@ -107,7 +107,7 @@ void WorkerPool::work() {
   changed_.notify_all();
 }
 
-void WorkerPool::join_finished(std::vector<pthread_t> finished) {
+void WorkerPool::join_finished(const std::vector<pthread_t>& finished) {
   for (const pthread_t thread : finished) {
     pthread_join(thread, nullptr);
   }

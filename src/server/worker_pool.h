@@ -49,7 +49,7 @@ class WorkerPool {
   static void* thread_entry(void* self);
   void work();
   void start_thread_locked();
-  void join_finished(std::vector<pthread_t> finished);
+  void join_finished(const std::vector<pthread_t>& finished);
 
   const WorkerLimits limits_;
   mutable std::mutex mutex_;

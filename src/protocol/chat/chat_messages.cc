@@ -180,6 +180,7 @@ Result<std::vector<ChatMessage>> convert_messages(const std::vector<RequestMessa
 
 Status check_reasoning_passed_back(const std::vector<RequestMessage>& messages, bool has_tools) {
   std::vector<PastTurn> turns;
+  turns.reserve(messages.size());
   for (const RequestMessage& message : messages) {
     turns.push_back({.role = message.role,
                      .has_reasoning = message.reasoning_content.has_value(),

@@ -87,6 +87,6 @@ struct ChatRequest {
 /// shape.
 Result<ChatRequest> parse_chat_request(std::string_view body, const RecipePolicy& policy);
 /// The same for a body that was read already.
-Result<ChatRequest> read_chat_request(const Json& body, const RecipePolicy& policy);
+Result<ChatRequest> read_chat_request(const Json& json, const RecipePolicy& policy);
 
 }  // namespace deepinfer::protocol

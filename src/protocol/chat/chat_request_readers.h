@@ -9,7 +9,7 @@ namespace deepinfer::protocol {
 
 Status read_value(const Json& value, const ReadContext& context, RequestMessage& target);
 Status read_value(const Json& value, const ReadContext& context, RequestTool& target);
-Status read_value(const Json& value, const ReadContext& context, RequestStop& target);
+Status read_value(const Json& value, const ReadContext& context, RequestStop& stop);
 Status read_value(const Json& value, const ReadContext& context, StreamOptions& target);
 
 /// `type` of a tool, a call or a choice: only functions exist.

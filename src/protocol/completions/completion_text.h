@@ -35,7 +35,7 @@ class CompletionText {
  public:
   /// `num_characters` of text stand in front of the completion.
   CompletionText(const recipe::Tokenizer& tokenizer, std::vector<std::string> stop_sequences,
-                 uint64_t num_characters);
+                 uint64_t characters_before);
 
   /// Takes tokens; `logprobs` is empty or has one entry per token. Nothing after a stop
   /// sequence is taken.

@@ -33,8 +33,8 @@ class CompletionsAssembler final : public ResponseAssembler {
   /// `recipe` must outlive the assembler.
   CompletionsAssembler(const Settings& settings, const recipe::Recipe& recipe);
 
-  std::vector<Event> push(int32_t choice, const TokenOutput& output) override;
-  bool choice_done(int32_t choice) const override;
+  std::vector<Event> push(int32_t index, const TokenOutput& output) override;
+  bool choice_done(int32_t index) const override;
   std::vector<Event> finish() override;
   std::string response() override;
   std::vector<Event> error(const Status& status) override;

@@ -140,6 +140,7 @@ TEST_P(OpenedModel, GivesTheGoldenTokensWhenSequencesArePreempted) {
   EngineConfig config = small_engine(model_dir_);
   config.kernel_variant.clear();  // the best of this machine
   config.block_size = 8;
+  config.max_model_len = 0;  // what the blocks hold
   // The longest prompt with its output fits, all prompts with theirs do not.
   int64_t longest = 0;
   for (const GoldenPrompt& golden : prompts) {
