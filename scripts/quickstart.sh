@@ -64,7 +64,8 @@ start_server() {
     model=tests/data/tiny-a
     echo "The bundled model is a test checkpoint: its weights are random, so its text is noise."
   fi
-  build/release/bin/deepinfer-server "$model" --host 127.0.0.1 --port "$port" \
+  # In a session of its own: Ctrl-C reaches this script, which asks the server to drain, once.
+  setsid build/release/bin/deepinfer-server "$model" --host 127.0.0.1 --port "$port" \
     --served-model-name demo >"$log" 2>&1 &
   server=$!
   trap stop_server EXIT
