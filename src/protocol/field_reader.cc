@@ -125,4 +125,20 @@ Status read_value(const Json& value, const ReadContext&, Json& target) {
   return Status::ok();
 }
 
+Status refuse_unsupported(const Json& body, std::span<const UnsupportedMember> members) {
+  for (const UnsupportedMember& row : members) {
+    const auto at = body.find(row.name);
+    if (at == body.end() || at->is_null() || *at == Json::parse(row.harmless)) {
+      continue;
+    }
+    const std::string name(row.name);
+    std::string message = "`";
+    message += name + "` is not supported by this version of the server";
+    return invalid_argument(std::move(message))
+        .with_param(name)
+        .with_reason("unsupported_parameter");
+  }
+  return Status::ok();
+}
+
 }  // namespace deepinfer::protocol

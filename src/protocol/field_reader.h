@@ -149,4 +149,15 @@ Status read_members(const Json& object, const ReadContext& context, const Field<
   return Status::ok();
 }
 
+/// A member the server understands but cannot honour.
+struct UnsupportedMember {
+  std::string_view name;
+  /// JSON text of a value that asks for nothing, which is accepted; so is null.
+  std::string_view harmless;
+};
+
+/// kInvalidArgument, reason `unsupported_parameter`, for the first of `members` that `body` asks
+/// for.
+Status refuse_unsupported(const Json& body, std::span<const UnsupportedMember> members);
+
 }  // namespace deepinfer::protocol

@@ -152,13 +152,7 @@ Status read_messages(const Json& value, const ReadContext& context, ChatRequest&
   return protocol::read_value<RequestMessage>(value, context, target.messages);
 }
 
-/// Members the server understands but cannot honour: given any value but the harmless one,
-/// the request is refused, because ignoring them would change what the client gets.
-struct UnsupportedMember {
-  std::string_view name;
-  /// JSON text of a value that asks for nothing.
-  std::string_view harmless;
-};
+/// Ignoring them would change what the client gets.
 constexpr UnsupportedMember kUnsupported[] = {
     {"allowed_token_ids", "null"},
     {"bad_words", "[]"},
@@ -181,22 +175,6 @@ constexpr UnsupportedMember kUnsupported[] = {
     {"use_beam_search", "false"},
     {"web_search_options", "null"},
 };
-
-Status refuse_unsupported(const Json& body) {
-  for (const UnsupportedMember& row : kUnsupported) {
-    const auto at = body.find(row.name);
-    if (at == body.end() || at->is_null() || *at == Json::parse(row.harmless)) {
-      continue;
-    }
-    const std::string name(row.name);
-    std::string message = "`";
-    message += name + "` is not supported by this version of the server";
-    return invalid_argument(std::move(message))
-        .with_param(name)
-        .with_reason("unsupported_parameter");
-  }
-  return Status::ok();
-}
 
 constexpr auto kExtension = &RecipePolicy::sampling_extensions;
 
@@ -245,7 +223,7 @@ Result<ChatRequest> read_chat_request(const Json& json, const RecipePolicy& poli
   ChatRequest request;
   DI_TRY(read_members(json, ReadContext{policy, {}}, kChatFields, request));
   if (policy.refuse_unenforced) {
-    DI_TRY(refuse_unsupported(json));
+    DI_TRY(refuse_unsupported(json, kUnsupported));
   }
   return request;
 }

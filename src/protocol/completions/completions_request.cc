@@ -86,12 +86,7 @@ constexpr Field<CompletionsRequest> kFields[] = {
     field<&CompletionsRequest::return_token_ids>("return_token_ids"),
 };
 
-/// Members the server understands but cannot honour, unless they ask for nothing.
-struct UnsupportedMember {
-  std::string_view name;
-  /// JSON text of a value that asks for nothing.
-  std::string_view harmless;
-};
+/// Ignoring them would change what the client gets.
 constexpr UnsupportedMember kUnsupported[] = {
     {"allowed_token_ids", "null"},  {"bad_words", "[]"},
     {"guided_choice", "null"},      {"guided_grammar", "null"},
@@ -103,22 +98,6 @@ constexpr UnsupportedMember kUnsupported[] = {
     {"use_beam_search", "false"},
 };
 
-Status refuse_unsupported(const Json& body) {
-  for (const UnsupportedMember& row : kUnsupported) {
-    const auto at = body.find(row.name);
-    if (at == body.end() || at->is_null() || *at == Json::parse(row.harmless)) {
-      continue;
-    }
-    const std::string name(row.name);
-    std::string message = "`";
-    message += name + "` is not supported by this version of the server";
-    return invalid_argument(std::move(message))
-        .with_param(name)
-        .with_reason("unsupported_parameter");
-  }
-  return Status::ok();
-}
-
 }  // namespace
 
 Result<CompletionsRequest> parse_completions_request(std::string_view body,
@@ -128,7 +107,7 @@ Result<CompletionsRequest> parse_completions_request(std::string_view body,
                                      .refuse_duplicate_keys = policy.refuse_duplicate_keys}));
   CompletionsRequest request;
   DI_TRY(read_members(json, ReadContext{policy, {}}, kFields, request));
-  DI_TRY(refuse_unsupported(json));
+  DI_TRY(refuse_unsupported(json, kUnsupported));
   return request;
 }
 
