@@ -83,8 +83,8 @@ std::string metrics_text(const LlmStats& stats, const std::string& model_name) {
   add_finished(page, stats);
   page.single("num_preemptions_total", "counter", "Requests preempted.", stats.preemptions);
   page.single("engine_steps_total", "counter", "Steps completed.", stats.steps);
-  page.family("admission_rejections_total", "counter", "Requests refused, by reason.");
-  page.sample(stats.refused, "reason=\"queue_full\"");
+  page.single("admission_rejections_total", "counter",
+              "Requests the engine refused: queue full, or unable to run.", stats.refused);
   page.family("build_info", "gauge", "What is running.");
   page.sample(1, fmt::format("version=\"{}\"", kVersion));
   return page.take();
