@@ -9,7 +9,6 @@ namespace deepinfer::protocol {
 namespace {
 
 using enum Presence;
-using recipe::Role;
 
 // ------------------------------------------------------------------------- small members
 
