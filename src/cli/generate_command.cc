@@ -13,9 +13,9 @@
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "cli/batch_runner.h"
-#include "cli/engine_flags.h"
 #include "cli/generate_line.h"
 #include "cli/progress_bar.h"
+#include "server/engine_flags.h"
 
 namespace deepinfer::cli {
 namespace {
@@ -105,14 +105,13 @@ int64_t generate_lines(std::istream& in, std::ostream& out, std::FILE* terminal,
 void add_generate_command(CLI::App& app, int& exit_code_out) {
   auto options = std::make_shared<GenerateOptions>();
   CLI::App* command = app.add_subcommand("generate", "Answer a file of JSON lines, offline");
-  add_model_flags(*command, options->engine);
   command->add_option("--input,-i", options->input_path, "File of JSON lines (default: stdin)");
   command->add_option("--output,-o", options->output_path,
                       "File for the answers (default: stdout)");
   command
       ->add_option("--log-level", options->log_level, "trace, debug, info, warning, error or off")
       ->capture_default_str();
-  add_engine_flags(*command, options->engine);
+  server::add_engine_flags(*command, options->engine);
   command->callback([options, &exit_code_out] {
     const Status status = run_generate(*options);
     if (!status.is_ok()) {

@@ -11,9 +11,9 @@
 
 #include "base/exit_code.h"
 #include "base/log.h"
-#include "cli/engine_flags.h"
 #include "device/memory_info.h"
 #include "engine/memory_plan.h"
+#include "server/engine_flags.h"
 
 namespace deepinfer::cli {
 namespace {
@@ -132,8 +132,7 @@ std::string format_report(const CheckpointReport& report, const EngineConfig& en
 void add_inspect_command(CLI::App& app, int& exit_code_out) {
   auto engine = std::make_shared<EngineConfig>();
   CLI::App* command = app.add_subcommand("inspect", "Say what a checkpoint is and what it needs");
-  add_model_flags(*command, *engine);
-  add_engine_flags(*command, *engine);
+  server::add_engine_flags(*command, *engine);
   command->callback([engine, &exit_code_out] {
     const Status valid = validate(*engine);
     if (!valid.is_ok()) {

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "server/engine_flags.h"
 #include "server/flag_set.h"
 #include "server/foreign_flags.h"
 #include "server/option_help.h"
@@ -32,19 +33,13 @@ struct Draft {
   std::vector<std::string> origins;
 };
 
-void add_model_flags(FlagSet& flags, CLI::App& app, Draft& draft) {
+void add_served_model_flags(FlagSet& flags, CLI::App& app, Draft& draft) {
   EngineConfig& engine = draft.options.config.engine;
   flags.group("Model");
-  app.add_option("MODEL_DIR,--model", engine.model_dir,
-                 "Directory with config.json, tokenizer.json and weights")
-      ->group("Model")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_model_dir(app, engine);
   flags.list("served-model-name", draft.options.config.http.served_model_names,
              "Names accepted as model; the first is reported (directory name)");
-  flags.text("tokenizer", engine.tokenizer_dir, "Directory of tokenizer.json (MODEL_DIR)");
-  flags.number("max-model-len", engine.max_model_len,
-               "Longest sequence, prompt and output; 32k, 1M; 0 = the model's");
-  flags.number("seed", engine.seed, "Seed of requests that bring none");
+  add_model_flags(flags, engine);
   flags.only("--load-format", {"auto"}, "weights are read as the checkpoint has them (auto)");
   flags.always_on("trust-remote-code", "The model directory holds no code that is run");
   flags.always_on("enable-auto-tool-choice", "Tools are always parsed");
@@ -69,25 +64,20 @@ void add_server_flags(FlagSet& flags, Draft& draft) {
                 "Silence on a stream before a comment is sent; 0 = never");
 }
 
-void add_engine_flags(FlagSet& flags, Draft& draft) {
+void add_parallel_flags(FlagSet& flags, Draft& draft) {
   EngineConfig& engine = draft.options.config.engine;
   flags.group("Parallelism");
-  flags.text("device", engine.device, "auto or cpu");
+  add_compute_flags(flags, engine);
   flags.number("expert-parallel-size", engine.parallel.expert, "Ranks; 0 = derive");
   flags.number("data-parallel-size", engine.parallel.data, "Replicas of attention; 0 = derive");
   flags.number("context-parallel-size", engine.parallel.context, "Ranks per sequence; 0 = derive");
-  flags.number("num-threads", engine.num_threads, "CPU threads of a rank; 0 = all usable");
-  flags.text("kernel-variant", engine.kernel_variant,
-             "Force reference, avx2 or avx512 (best available)");
   flags.only("--tensor-parallel-size,--tp", {"1"},
              "there is no tensor parallelism; use --data-parallel-size or "
              "--context-parallel-size");
   flags.only("--pipeline-parallel-size", {"1"}, "there is no pipeline parallelism");
   flags.always_on("enable-expert-parallel", "Experts are always spread over the ranks");
   flags.group("Memory");
-  flags.number("kv-cache-memory-bytes", engine.kv_cache_memory_bytes,
-               "Cache bytes per rank; 0 = from free memory");
-  flags.number("block-size", engine.block_size, "Token positions per cache block");
+  add_memory_flags(flags, engine);
   flags.only("--kv-cache-dtype", {"auto"}, "the cache has the model's formats (auto)");
   flags.only("--dtype", {"auto", "bfloat16"}, "the checkpoint fixes the formats (auto)");
   flags.ignored("gpu-memory-utilization",
@@ -97,15 +87,11 @@ void add_engine_flags(FlagSet& flags, Draft& draft) {
 void add_scheduler_flags(FlagSet& flags, Draft& draft) {
   SchedulerConfig& scheduler = draft.options.config.engine.scheduler;
   flags.group("Scheduler");
-  flags.number("max-num-seqs", scheduler.max_num_seqs, "Sequences that run at once, per rank");
-  flags.number("max-num-batched-tokens", scheduler.max_num_batched_tokens,
-               "Tokens of one step, per rank");
+  add_step_flags(flags, scheduler);
   flags.number("max-num-queued-reqs", scheduler.max_num_queued_reqs,
                "Requests that may wait; more get 503");
   flags.number("max-num-queued-tokens", scheduler.max_num_queued_tokens,
                "Prompt tokens that may wait; more get 503");
-  flags.number("prefill-chunk-tokens", scheduler.prefill_chunk_tokens,
-               "Largest piece of a prompt per step; 0 = the step's limit");
   flags.always_on("enable-chunked-prefill", "Prompts are always read in chunks");
 }
 
@@ -129,9 +115,9 @@ void add_all_flags(CLI::App& app, Draft& draft) {
   app.set_help_flag();
   app.allow_extras();
   FlagSet flags(app);
-  add_model_flags(flags, app, draft);
+  add_served_model_flags(flags, app, draft);
   add_server_flags(flags, draft);
-  add_engine_flags(flags, draft);
+  add_parallel_flags(flags, draft);
   add_scheduler_flags(flags, draft);
   add_operation_flags(flags, draft);
 }
