@@ -8,6 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 namespace deepinfer::model {
 namespace {
@@ -18,6 +21,31 @@ constexpr size_t kMaxDescribed = 80;
 Status unreadable(const std::string& path, const std::string& reason) {
   return failed_precondition(fmt::format("{}: cannot be read: {}", path, reason));
 }
+
+// Remembers the names of the objects that are open while a text is parsed.
+class RepeatedNames {
+ public:
+  // For the parser; keeps every value.
+  bool see(Json::parse_event_t event, const Json& value) {
+    if (event == Json::parse_event_t::object_start) {
+      open_.emplace_back();
+    } else if (event == Json::parse_event_t::object_end) {
+      open_.pop_back();
+    } else if (event == Json::parse_event_t::key) {
+      const auto& name = value.get_ref<const std::string&>();
+      if (!open_.back().insert(name).second && first_.empty()) {
+        first_ = name;
+      }
+    }
+    return true;
+  }
+  // Empty if there was none.
+  const std::string& first() const { return first_; }
+
+ private:
+  std::vector<std::unordered_set<std::string>> open_;
+  std::string first_;
+};
 
 }  // namespace
 
@@ -45,8 +73,17 @@ std::string describe(const Json& value) {
 }
 
 Result<Json> parse_json(std::string_view text, const std::string& what) {
+  RepeatedNames names;
   try {
-    return Json::parse(text.begin(), text.end());
+    Json value = Json::parse(text.begin(), text.end(),
+                             [&names](int /*depth*/, Json::parse_event_t event, Json& parsed) {
+                               return names.see(event, parsed);
+                             });
+    if (!names.first().empty()) {
+      return failed_precondition(
+          fmt::format("{}: {} is named twice", what, describe(Json(names.first()))));
+    }
+    return value;
   } catch (const Json::exception& error) {
     return failed_precondition(fmt::format("{}: not valid JSON: {}", what, error.what()));
   }

@@ -12,7 +12,8 @@ namespace deepinfer::model {
 
 using Json = nlohmann::json;
 
-/// Parses `text`; `what` names it in the message. kFailedPrecondition if it is not JSON.
+/// Parses `text`; `what` names it in the message. kFailedPrecondition if it is not JSON or names
+/// a member twice: two readers could then see two models.
 Result<Json> parse_json(std::string_view text, const std::string& what);
 
 /// Reads and parses a file of at most 1 GiB. kNotFound if it does not exist,

@@ -93,6 +93,14 @@ TEST(Safetensors, RefusesHeadersThatAreNotJsonObjects) {
   }
 }
 
+TEST(Safetensors, RefusesARepeatedName) {
+  const std::string entry = R"("t":{"dtype":"U8","shape":[4],"data_offsets":[0,4]})";
+  EXPECT_THAT(error_of(raw_safetensors("{" + entry + "," + entry + "}", "01234567")),
+              HasSubstr("header: \"t\" is named twice"));
+  EXPECT_THAT(entry_error(R"({"dtype":"U8","shape":[4],"shape":[4],"data_offsets":[0,4]})"),
+              HasSubstr("\"shape\" is named twice"));
+}
+
 TEST(Safetensors, SurvivesDeeplyNestedHeaders) {
   const std::string deep = std::string(300000, '[') + std::string(300000, ']');
   EXPECT_NE(error_of(raw_safetensors(deep, "")), "no error");
