@@ -1,5 +1,6 @@
 #include "cli/chat_stream_case.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +19,7 @@ using namespace protocol;  // the cases are records of that layer
 namespace {
 
 /// One stream being played.
-class Player {
+class Player final : public CasePlayer {
  public:
   Player(const Json& input, const ConvertedRequest& converted, const recipe::Tokenizer* tokenizer,
          const RecipePolicy& policy)
@@ -33,20 +34,13 @@ class Player {
                  .policy = policy},
                 tokenizer) {}
 
-  Json play(const Json& chunks) {
-    Json output = {{"pushes", Json::array()}, {"end", Json::array()}, {"consumed", 0}};
-    size_t consumed = 0;
-    while (consumed < chunks.size() && !choice_.done()) {
-      std::vector<std::string> events;
-      if (!push(chunks[consumed], events)) {
-        output["consumed"] = consumed;
-        output["error"] = {{"push", consumed}};
-        return output;
-      }
-      output["pushes"].push_back(parsed(events));
-      ++consumed;
-    }
-    output["consumed"] = consumed;
+ private:
+  bool done() const override { return choice_.done(); }
+  std::optional<Json> push(const Json& chunk) override {
+    std::vector<std::string> events;
+    return push(chunk, events) ? std::optional(parsed(events)) : std::nullopt;
+  }
+  Json end() override {
     std::vector<std::string> events;
     if (!choice_.done()) {
       choice_.flush(writer_, events);
@@ -55,13 +49,13 @@ class Player {
     if (policy_.usage_chunk && include_usage_) {
       events.push_back(writer_.usage(usage()));
     }
-    output["end"] = parsed(events);
-    output["sse_done"] = "[DONE]";
-    output["response"] = Json::parse(writer_.response({&choice_.message()}, usage()));
-    return output;
+    return parsed(events);
+  }
+  Json closing_mark() const override { return "[DONE]"; }
+  Json response() const override {
+    return Json::parse(writer_.response({&choice_.message()}, usage()));
   }
 
- private:
   static ChatUsage prompt_usage(const Json& input) {
     const Json ready = first_ready(input);
     return {.prompt_tokens = ready.value("prompt_tokens", uint64_t{0}),
@@ -141,11 +135,9 @@ Result<Json> run_chat_stream_case(const Json& input, const recipe::Tokenizer* to
   DI_ASSIGN(const ChatRequest request, parse_chat_request(body, policy));
   DI_ASSIGN(const ConvertedRequest converted,
             convert_chat_request(request, case_options(input), policy));
-  if (!input.contains("chunks") || !input["chunks"].is_array()) {
-    return invalid_argument("expected a list of chunks");
-  }
+  DI_ASSIGN(const Json* chunks, case_chunks(input));
   DI_ASSIGN(const recipe::Tokenizer* wanted, case_tokenizer(input, tokenizer));
-  return Player(input, converted, wanted, policy).play(input["chunks"]);
+  return Player(input, converted, wanted, policy).play(*chunks);
 }
 
 }  // namespace deepinfer::cli

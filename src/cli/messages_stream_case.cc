@@ -1,5 +1,6 @@
 #include "cli/messages_stream_case.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +16,7 @@ using namespace protocol;  // the cases are records of that layer
 namespace {
 
 /// One stream being played.
-class Player {
+class Player final : public CasePlayer {
  public:
   Player(const Json& input, const ConvertedRequest& converted, const recipe::Tokenizer* tokenizer,
          const RecipePolicy& policy)
@@ -29,31 +30,21 @@ class Player {
                  .policy = policy},
                 tokenizer) {}
 
-  Json play(const Json& chunks) {
-    Json output = {{"pushes", Json::array()}, {"end", Json::array()}, {"consumed", 0}};
-    size_t consumed = 0;
-    while (consumed < chunks.size() && !stream_.done()) {
-      std::vector<Event> events;
-      if (!push(chunks[consumed], events)) {
-        output["consumed"] = consumed;
-        output["error"] = {{"push", consumed}};
-        return output;
-      }
-      output["pushes"].push_back(parsed(events));
-      ++consumed;
-    }
-    output["consumed"] = consumed;
+ private:
+  bool done() const override { return stream_.done(); }
+  std::optional<Json> push(const Json& chunk) override {
+    std::vector<Event> events;
+    return push(chunk, events) ? std::optional(parsed(events)) : std::nullopt;
+  }
+  Json end() override {
     std::vector<Event> events;
     if (!stream_.done()) {
       end("", events);
     }
-    output["end"] = parsed(events);
-    output["sse_done"] = nullptr;
-    output["response"] = Json::parse(stream_.response(usage()));
-    return output;
+    return parsed(events);
   }
+  Json response() const override { return Json::parse(stream_.response(usage())); }
 
- private:
   static MessagesUsage prompt_usage(const Json& input) {
     const Json ready = first_ready(input);
     return {.prompt_tokens = ready.value("prompt_tokens", uint64_t{0}),
@@ -114,11 +105,9 @@ Result<Json> run_messages_stream_case(const Json& input, const recipe::Tokenizer
   DI_ASSIGN(const MessagesRequest request, parse_messages_request(body, policy));
   DI_ASSIGN(const ConvertedRequest converted,
             convert_messages_request(request, case_options(input), policy));
-  if (!input.contains("chunks") || !input["chunks"].is_array()) {
-    return invalid_argument("expected a list of chunks");
-  }
+  DI_ASSIGN(const Json* chunks, case_chunks(input));
   DI_ASSIGN(const recipe::Tokenizer* wanted, case_tokenizer(input, tokenizer));
-  return Player(input, converted, wanted, policy).play(input["chunks"]);
+  return Player(input, converted, wanted, policy).play(*chunks);
 }
 
 }  // namespace deepinfer::cli

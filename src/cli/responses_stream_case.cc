@@ -1,5 +1,6 @@
 #include "cli/responses_stream_case.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +16,7 @@ using namespace protocol;  // the cases are records of that layer
 namespace {
 
 /// One stream being played.
-class Player {
+class Player final : public CasePlayer {
  public:
   Player(const Json& input, const ResponsesRequest& request, ConvertedResponses converted,
          const recipe::Tokenizer* tokenizer, const RecipePolicy& policy)
@@ -31,31 +32,21 @@ class Player {
                     request, policy),
                 tokenizer) {}
 
-  Json play(const Json& chunks) {
-    Json output = {{"pushes", Json::array()}, {"end", Json::array()}, {"consumed", 0}};
-    size_t consumed = 0;
-    while (consumed < chunks.size() && !stream_.done()) {
-      std::vector<Event> events;
-      if (!push(chunks[consumed], events)) {
-        output["consumed"] = consumed;
-        output["error"] = {{"push", consumed}};
-        return output;
-      }
-      output["pushes"].push_back(parsed(events));
-      ++consumed;
-    }
-    output["consumed"] = consumed;
+ private:
+  bool done() const override { return stream_.done(); }
+  std::optional<Json> push(const Json& chunk) override {
+    std::vector<Event> events;
+    return push(chunk, events) ? std::optional(parsed(events)) : std::nullopt;
+  }
+  Json end() override {
     std::vector<Event> events;
     if (!stream_.done()) {
       end("", events);
     }
-    output["end"] = parsed(events);
-    output["sse_done"] = nullptr;
-    output["response"] = Json::parse(stream_.response());
-    return output;
+    return parsed(events);
   }
+  Json response() const override { return Json::parse(stream_.response()); }
 
- private:
   static ResponsesUsage prompt_usage(const Json& input) {
     const Json ready = first_ready(input);
     return {.prompt_tokens = ready.value("prompt_tokens", uint64_t{0}),
@@ -112,11 +103,9 @@ Result<Json> run_responses_stream_case(const Json& input, const recipe::Tokenize
   DI_ASSIGN(const ResponsesRequest request, parse_responses_request(body, policy));
   DI_ASSIGN(ConvertedResponses converted,
             convert_responses_request(request, case_options(input), policy));
-  if (!input.contains("chunks") || !input["chunks"].is_array()) {
-    return invalid_argument("expected a list of chunks");
-  }
+  DI_ASSIGN(const Json* chunks, case_chunks(input));
   DI_ASSIGN(const recipe::Tokenizer* wanted, case_tokenizer(input, tokenizer));
-  return Player(input, request, std::move(converted), wanted, policy).play(input["chunks"]);
+  return Player(input, request, std::move(converted), wanted, policy).play(*chunks);
 }
 
 }  // namespace deepinfer::cli

@@ -1,6 +1,7 @@
 #include "cli/stream_case.h"
 
 #include <limits>
+#include <utility>
 
 #include "cli/recipe_json.h"
 
@@ -13,6 +14,33 @@ recipe::ControlTokens case_control_tokens(const recipe::Tokenizer* tokenizer) {
     control.dsml = tokenizer->special_id("｜DSML｜").value_or(control.dsml);
   }
   return control;
+}
+
+Json CasePlayer::play(const Json& chunks) {
+  Json output = {{"pushes", Json::array()}, {"end", Json::array()}, {"consumed", 0}};
+  size_t consumed = 0;
+  while (consumed < chunks.size() && !done()) {
+    std::optional<Json> events = push(chunks[consumed]);
+    if (!events.has_value()) {
+      output["consumed"] = consumed;
+      output["error"] = {{"push", consumed}};
+      return output;
+    }
+    output["pushes"].push_back(*std::move(events));
+    ++consumed;
+  }
+  output["consumed"] = consumed;
+  output["end"] = end();
+  output["sse_done"] = closing_mark();
+  output["response"] = response();
+  return output;
+}
+
+Result<const Json*> case_chunks(const Json& input) {
+  if (!input.contains("chunks") || !input["chunks"].is_array()) {
+    return invalid_argument("expected a list of chunks");
+  }
+  return &input["chunks"];
 }
 
 Json first_ready(const Json& input) {
