@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "chat_fixture.h"
+#include "named_events.h"
 
 namespace deepinfer::server {
 namespace {
@@ -11,6 +12,8 @@ namespace {
 using std::chrono::milliseconds;
 using testing::get_text;
 using testing::Json;
+using testing::NamedEvent;
+using testing::parse_named_events;
 using testing::post_text;
 using testing::RawClient;
 using testing::RawResponse;
@@ -28,38 +31,6 @@ constexpr char kMessagesScenario[] = R"({
   "FULL": [{"refuse": "server_overloaded"}],
   "GONE": [{"refuse": "unavailable"}]
 })";
-
-struct NamedEvent {
-  std::string name;
-  Json data;
-};
-
-/// Events of a Messages stream; fails the test on a line of another form.
-std::vector<NamedEvent> parse_events(const std::string& body) {
-  std::vector<NamedEvent> events;
-  size_t at = 0;
-  while (at < body.size()) {
-    const size_t end = body.find("\n\n", at);
-    if (end == std::string::npos) {
-      ADD_FAILURE() << "no empty line behind: " << body.substr(at);
-      break;
-    }
-    const std::string text = body.substr(at, end - at);
-    at = end + 2;
-    if (text == ": keep-alive") {
-      continue;
-    }
-    const size_t line = text.find('\n');
-    if (text.compare(0, 7, "event: ") != 0 || text.compare(line + 1, 6, "data: ") != 0) {
-      ADD_FAILURE() << "not an event: " << text;
-      continue;
-    }
-    NamedEvent event{text.substr(7, line - 7), Json::parse(text.substr(line + 7))};
-    EXPECT_EQ(event.data["type"], event.name);
-    events.push_back(std::move(event));
-  }
-  return events;
-}
 
 std::vector<std::string> names_of(const std::vector<NamedEvent>& events) {
   std::vector<std::string> names;
@@ -129,7 +100,7 @@ TEST_F(FieldCaseMessages, Y01_Y03_Y05_OneBlockAtATime) {
   ASSERT_EQ(response.status, 200) << response.body;
   EXPECT_EQ(response.header("content-type"), "text/event-stream");
   EXPECT_TRUE(response.complete);
-  const auto events = parse_events(response.body);
+  const auto events = parse_named_events(response.body);
   EXPECT_EQ(
       names_of(events),
       (std::vector<std::string>{
@@ -167,7 +138,7 @@ TEST_F(FieldCaseMessages, S19_StreamAndPlainAgree) {
     Json blocks = Json::array();
     Json last;
     for (const NamedEvent& event :
-         parse_events(exchange(post(marker, with(tools, kStream))).body)) {
+         parse_named_events(exchange(post(marker, with(tools, kStream))).body)) {
       if (event.name == "content_block_start") {
         blocks.push_back(event.data["content_block"]);
         if (blocks.back()["type"] == "tool_use") {
@@ -294,7 +265,7 @@ TEST_F(MessagesServerTest, AFailureInAStreamIsANamedEvent) {
   const RawResponse response = exchange(post("BREAKS", with(kOff, kStream)));
   EXPECT_EQ(response.status, 200);
   EXPECT_FALSE(response.complete);
-  const auto events = parse_events(response.body);
+  const auto events = parse_named_events(response.body);
   ASSERT_FALSE(events.empty());
   EXPECT_EQ(events.front().name, "message_start");
   EXPECT_EQ(events.back().name, "error");
@@ -304,7 +275,7 @@ TEST_F(MessagesServerTest, AFailureInAStreamIsANamedEvent) {
 TEST_F(FieldCaseMessages, S17_SilenceIsFilledWithPings) {
   config_.sse_keep_alive_interval = milliseconds(100);
   start();
-  const auto events = parse_events(exchange(post("PAUSE", with(kOff, kStream))).body);
+  const auto events = parse_named_events(exchange(post("PAUSE", with(kOff, kStream))).body);
   int pings = 0;
   for (const NamedEvent& event : events) {
     pings += event.name == "ping" ? 1 : 0;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "chat_fixture.h"
+#include "named_events.h"
 
 namespace deepinfer::server {
 namespace {
@@ -11,6 +12,8 @@ namespace {
 using ::deepinfer::testing::ScriptedCounts;
 using std::chrono::milliseconds;
 using testing::Json;
+using testing::NamedEvent;
+using testing::parse_named_events;
 using testing::parse_stream;
 using testing::ParsedStream;
 using testing::post_text;
@@ -35,33 +38,11 @@ Json with(Json base, const Json& more) {
 const Json kOff = {{"reasoning", {{"effort", "none"}}}};
 const Json kStreamOff = {{"stream", true}, {"reasoning", {{"effort", "none"}}}};
 
-struct NamedEvent {
-  std::string name;
-  Json data;
-};
-
-/// Events of a Responses stream; fails the test on a line of another form.
+/// Events of a Responses stream, whose numbers must be in order.
 std::vector<NamedEvent> parse_events(const std::string& body) {
-  std::vector<NamedEvent> events;
-  for (size_t at = 0; at < body.size();) {
-    const size_t end = body.find("\n\n", at);
-    if (end == std::string::npos) {
-      ADD_FAILURE() << "no empty line behind: " << body.substr(at);
-      break;
-    }
-    const std::string text = body.substr(at, end - at);
-    at = end + 2;
-    if (text == ": keep-alive") {
-      continue;
-    }
-    const size_t line = text.find('\n');
-    if (text.compare(0, 7, "event: ") != 0 || text.compare(line + 1, 6, "data: ") != 0) {
-      ADD_FAILURE() << "not an event: " << text;
-      continue;
-    }
-    events.push_back({text.substr(7, line - 7), Json::parse(text.substr(line + 7))});
-    EXPECT_EQ(events.back().data["type"], events.back().name);
-    EXPECT_EQ(events.back().data["sequence_number"], events.size() - 1);
+  std::vector<NamedEvent> events = parse_named_events(body);
+  for (size_t i = 0; i < events.size(); ++i) {
+    EXPECT_EQ(events[i].data["sequence_number"], i);
   }
   return events;
 }
