@@ -61,12 +61,13 @@ ModelRunner::ModelRunner(std::unique_ptr<device::Device> device,
 }
 
 Status ModelRunner::warm_up(const SchedulerConfig& limits) {
-  const Batch batch = largest_step(capacity_, limits);
-  const auto output = execute(batch);
-  if (!output) {
-    return Status(output.error())
-        .with_context(fmt::format("a step of {} tokens (--max-num-batched-tokens) cannot run",
-                                  batch.num_tokens()));
+  for (const Batch& batch : largest_steps(capacity_, limits)) {
+    const auto output = execute(batch);
+    if (!output) {
+      return Status(output.error())
+          .with_context(fmt::format("a step of {} tokens (--max-num-batched-tokens) cannot run",
+                                    batch.num_tokens()));
+    }
   }
   return Status::ok();
 }

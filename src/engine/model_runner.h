@@ -20,7 +20,7 @@ namespace deepinfer::engine {
 class ModelRunner final : public Executor {
  public:
   /// Opens the device, maps the weights, plans memory, allocates the caches and runs the largest
-  /// step once, so that its work space is there. Errors are those of `Model::load`,
+  /// steps once, so that their work space is there. Errors are those of `Model::load`,
   /// `plan_memory` and the device.
   static Result<std::unique_ptr<Executor>> create(const EngineConfig& config);
 

@@ -1,6 +1,8 @@
 #pragma once
 
-/// The step that needs the most work space, to be run once before there are clients.
+/// The steps that need the most work space, to be run once before there are clients.
+
+#include <vector>
 
 #include "deepinfer/config.h"
 #include "engine/batch.h"
@@ -8,10 +10,11 @@
 
 namespace deepinfer::engine {
 
-/// As many decoding sequences as fit, each sampling, and the last chunk of a prompt as long as
-/// the caches hold beside them, together `max_num_batched_tokens` tokens if there is room for
-/// them. Work space only grows, so a step that the scheduler plans later needs no more. What
-/// the step leaves in the caches is never read: sequences start from an empty state.
-Batch largest_step(const ExecutorCapacity& capacity, const SchedulerConfig& limits);
+/// The steps that together grow every work space to its final size: one with as few and one with
+/// as many sequences as fill `max_num_batched_tokens`, or as the caches hold. The last sequence of
+/// each is as long as the blocks beside the others allow. All of them sample.
+/// Work space only grows, so a step that the scheduler plans later needs no more. What the steps
+/// leave in the caches is never read: sequences start from an empty state.
+std::vector<Batch> largest_steps(const ExecutorCapacity& capacity, const SchedulerConfig& limits);
 
 }  // namespace deepinfer::engine

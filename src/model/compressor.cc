@@ -17,9 +17,9 @@ CompressorWeights load_compressor(WeightLoader& loader, const std::string& atten
 
 Status Compressor::ensure(const RatioPlan& entries, int32_t ratio, int64_t num_tokens) {
   const int64_t channels = graph_.config.head_dim;
-  const int64_t completed = round_up_rows(entries.num_entries());
+  const int64_t completed = round_up_rows(entries.max_entries);
   if (ratio > 1) {
-    const int64_t rows = round_up_rows(num_tokens + entries.open_rows.size());
+    const int64_t rows = round_up_rows(num_tokens + entries.max_open_rows);
     DI_TRY(values_.ensure(graph_.device, rows * channels));
     DI_TRY(gates_.ensure(graph_.device, rows * channels));
     DI_TRY(value_groups_.ensure(graph_.device, completed * ratio * channels));

@@ -2,7 +2,7 @@
 
 /// What every block of the layer graph works with. Private to this module.
 
-#include <bit>
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -52,9 +52,11 @@ class StagedArray {
  public:
   std::vector<T> host;
 
-  Status upload(device::Device& device) {
+  /// Makes room for `room` elements or as many as there are. With a room that grows with the
+  /// step's tokens and sequences, the largest step allocates for all others.
+  Status upload(device::Device& device, int64_t room = 0) {
     const auto count = static_cast<int64_t>(host.size());
-    DI_TRY(tensor_.ensure(device, static_cast<int64_t>(std::bit_ceil(host.size()))));
+    DI_TRY(tensor_.ensure(device, std::max(count, room)));
     return count == 0 ? Status::ok()
                       : device.copy_async(tensor_.data(), host.data(), host.size() * sizeof(T));
   }

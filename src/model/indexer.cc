@@ -79,9 +79,11 @@ Status Indexer::select(int32_t layer, const StepPlan& plan, KvCache& cache) {
   const RatioPlan& entries = plan.ratio(graph_.config.ratio(layer));
   const int64_t rows =
       std::min(plan.num_tokens(), std::max<int64_t>(1, kMaxScores / scores_stride_));
-  DI_TRY(scores_.ensure(graph_.device, round_up_rows(rows) * scores_stride_));
-  DI_TRY(plan.cut(rows, graph_.device, tiles_));
-  for (const StepTile& tile : tiles_) {
+  // At least round_up_rows(rows) * scores_stride_, and never less for more tokens or entries.
+  DI_TRY(scores_.ensure(graph_.device, std::min(round_up_rows(plan.num_tokens()) * scores_stride_,
+                                                kMaxScores + round_up_rows(1) * scores_stride_)));
+  DI_ASSIGN(const auto tiles, plan.cut(rows, graph_.device, tiles_));
+  for (const StepTile& tile : tiles) {
     score(layer, tile, entries, cache);
     choose(layer, tile, entries);
   }

@@ -107,6 +107,9 @@ void RatioPlan::build(const kernels::StepView& step, int32_t ratio, int32_t bloc
                       int32_t open_ring) {
   entries_per_block = block_size / ratio;
   max_visible = 0;
+  max_open_rows = int64_t{step.num_sequences} * (ratio - 1);
+  max_group_rows = step.num_tokens + max_open_rows;
+  max_entries = max_group_rows / ratio;
   for (auto* rows : {&entry_rows.host, &group_rows.host, &open_rows.host}) {
     rows->clear();
   }
@@ -137,10 +140,10 @@ void RatioPlan::build(const kernels::StepView& step, int32_t ratio, int32_t bloc
 }
 
 Status RatioPlan::upload(device::Device& device) {
-  DI_TRY(entry_positions.upload(device));
-  DI_TRY(entry_rows.upload(device));
-  DI_TRY(group_rows.upload(device));
-  DI_TRY(open_rows.upload(device));
+  DI_TRY(entry_positions.upload(device, max_entries));
+  DI_TRY(entry_rows.upload(device, max_entries));
+  DI_TRY(group_rows.upload(device, max_group_rows));
+  DI_TRY(open_rows.upload(device, max_open_rows));
   return visible.upload(device);
 }
 
@@ -196,9 +199,9 @@ Status StepPlan::build(const ForwardInput& input, const ModelConfig& config, con
   lay_out(input);
   DI_TRY(upload_sequences(input, device));
   window_.build(host_view_, cache.window_ring());
-  DI_TRY(window_.upload(device));
+  DI_TRY(window_.upload(device, host_view_.num_tokens));
   open_.build(host_view_, cache.open_ring());
-  DI_TRY(open_.upload(device));
+  DI_TRY(open_.upload(device, host_view_.num_tokens));
   for (int32_t ratio = 1; ratio < static_cast<int32_t>(ratios_.size()); ++ratio) {
     const bool used = std::find(config.compress_ratios.begin(), config.compress_ratios.end(),
                                 ratio) != config.compress_ratios.end();
@@ -211,9 +214,11 @@ Status StepPlan::build(const ForwardInput& input, const ModelConfig& config, con
   return Status::ok();
 }
 
-Status StepPlan::cut(int64_t rows, device::Device& device, std::vector<StepTile>& tiles) const {
-  tiles.resize(static_cast<size_t>((num_tokens() + rows - 1) / rows));
-  for (size_t i = 0; i < tiles.size(); ++i) {
+Result<std::span<const StepTile>> StepPlan::cut(int64_t rows, device::Device& device,
+                                                std::vector<StepTile>& tiles) const {
+  const auto num_tiles = static_cast<size_t>((num_tokens() + rows - 1) / rows);
+  tiles.resize(std::max(tiles.size(), num_tiles));
+  for (size_t i = 0; i < num_tiles; ++i) {
     StepTile& tile = tiles[i];
     tile.begin = static_cast<int64_t>(i) * rows;
     const int64_t end = std::min(tile.begin + rows, num_tokens());
@@ -234,15 +239,15 @@ Status StepPlan::cut(int64_t rows, device::Device& device, std::vector<StepTile>
                                       static_cast<int32_t>(tile.sequences.size()));
       tile.sequences.host.push_back(part);
     }
-    DI_TRY(tile.sequences.upload(device));
-    DI_TRY(tile.token_sequence.upload(device));
+    DI_TRY(tile.sequences.upload(device, num_tokens()));
+    DI_TRY(tile.token_sequence.upload(device, num_tokens()));
     tile.view = {.sequences = tile.sequences.data(),
                  .num_sequences = static_cast<int32_t>(tile.sequences.size()),
                  .num_tokens = static_cast<int32_t>(end - tile.begin),
                  .token_sequence = tile.token_sequence.data(),
                  .positions = positions() + tile.begin};
   }
-  return Status::ok();
+  return std::span<const StepTile>(tiles.data(), num_tiles);
 }
 
 }  // namespace deepinfer::model

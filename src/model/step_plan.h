@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/forward_input.h"
@@ -22,7 +23,7 @@ Status check_input(const ForwardInput& input, const ModelConfig& config, const K
 class RingPlan {
  public:
   void build(const kernels::StepView& step, int32_t ring_size);
-  Status upload(device::Device& device) { return rows_.upload(device); }
+  Status upload(device::Device& device, int64_t room) { return rows_.upload(device, room); }
   /// Copies the rows of `src` [T, width] that belong into `ring` [num_slots, ring_size, width].
   void scatter(const Graph& graph, const float* src, int64_t width, float* ring) const;
 
@@ -55,6 +56,12 @@ struct RatioPlan {
   int64_t num_entries() const { return entry_rows.size(); }
   void build(const kernels::StepView& step, int32_t ratio, int32_t block_size, int32_t open_ring);
   Status upload(device::Device& device);
+
+  /// Rows of `open_rows` and of all groups together, and completed entries, that a step with as
+  /// many tokens and sequences can have.
+  int64_t max_open_rows = 0;
+  int64_t max_group_rows = 0;
+  int64_t max_entries = 0;
 };
 
 /// A piece of the step that is a step of its own: rows [begin, begin + view.num_tokens).
@@ -83,8 +90,10 @@ class StepPlan {
   const RingPlan& open() const { return open_; }
   const RatioPlan& ratio(int32_t ratio) const { return ratios_[static_cast<size_t>(ratio)]; }
 
-  /// Pieces of at most `rows` rows for ops whose work space is large, made in `tiles`.
-  Status cut(int64_t rows, device::Device& device, std::vector<StepTile>& tiles) const;
+  /// Pieces of at most `rows` rows for ops whose work space is large: the first of `tiles`, which
+  /// grows if there are too few.
+  Result<std::span<const StepTile>> cut(int64_t rows, device::Device& device,
+                                        std::vector<StepTile>& tiles) const;
 
  private:
   void lay_out(const ForwardInput& input);

@@ -89,7 +89,9 @@ TEST_F(StepPlanTest, TilesAreStepsOfTheirOwn) {
          {.state_slot = 2, .start_position = 2, .num_tokens = 1, .block_table = {5}}});
   for (int64_t rows = 1; rows <= 9; ++rows) {
     std::vector<StepTile> tiles;
-    ASSERT_TRUE(plan_.cut(rows, *device_, tiles).is_ok());
+    const auto cut = plan_.cut(rows, *device_, tiles);
+    ASSERT_TRUE(cut.has_value());
+    EXPECT_EQ(cut->size(), tiles.size());
     int64_t covered = 0;
     for (const StepTile& tile : tiles) {
       EXPECT_EQ(tile.begin, covered);
