@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "base/thread.h"
@@ -128,7 +129,12 @@ Result<std::unique_ptr<Device>> make_cpu_device(std::string_view variant, int32_
   }
   DI_ASSIGN(kernels::SelectedOps selected, kernels::select_cpu_ops(variant));
   const int32_t threads = num_threads > 0 ? num_threads : base::usable_cpus();
-  return std::unique_ptr<Device>(std::make_unique<CpuDevice>(std::move(selected), threads));
+  try {
+    return std::unique_ptr<Device>(std::make_unique<CpuDevice>(std::move(selected), threads));
+  } catch (const std::system_error& error) {
+    return resource_exhausted("cannot start " + std::to_string(threads) +
+                              " kernel threads (--num-threads): " + error.what());
+  }
 }
 
 }  // namespace deepinfer::device

@@ -64,7 +64,8 @@ class Device {
 };
 
 /// The CPU with a kernel pool of `num_threads` threads, the caller included (0 = the CPUs this
-/// process may use). `variant` as in `select_cpu_ops`.
+/// process may use). `variant` as in `select_cpu_ops`. kResourceExhausted if the system gives
+/// fewer threads.
 Result<std::unique_ptr<Device>> make_cpu_device(std::string_view variant, int32_t num_threads);
 
 }  // namespace deepinfer::device

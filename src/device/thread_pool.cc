@@ -26,12 +26,22 @@ ThreadPool::ThreadPool(int32_t num_threads)
     : num_threads_(num_threads), spin_limit_(num_threads <= base::usable_cpus() ? kSpinLimit : 0) {
   DI_CHECK(num_threads >= 1 && num_threads <= kMaxThreads);
   workers_.reserve(static_cast<size_t>(num_threads - 1));
-  for (int32_t index = 1; index < num_threads; ++index) {
-    workers_.emplace_back("kernel-" + std::to_string(index), [this, index] { worker_loop(index); });
+  try {
+    for (int32_t index = 1; index < num_threads; ++index) {
+      workers_.emplace_back("kernel-" + std::to_string(index),
+                            [this, index] { worker_loop(index); });
+    }
+  } catch (...) {
+    stop();  // no destructor runs, and joining threads that wait for work would never end
+    throw;
   }
 }
 
 ThreadPool::~ThreadPool() {
+  stop();
+}
+
+void ThreadPool::stop() {
   stopping_.store(true);
   publish(0);
   workers_.clear();

@@ -19,7 +19,7 @@ class ThreadPool {
  public:
   using RangeFn = kernels::OpContext::RangeFn;
 
-  /// `num_threads` in [1, kMaxThreads].
+  /// `num_threads` in [1, kMaxThreads]. Throws std::system_error if the system gives fewer.
   explicit ThreadPool(int32_t num_threads);
   /// Joins the threads. No `run` may be in progress.
   ~ThreadPool();
@@ -37,6 +37,7 @@ class ThreadPool {
   static constexpr int32_t kMaxThreads = 1024;
 
  private:
+  void stop();
   void worker_loop(int32_t index);
   uint64_t wait_for_ticket(uint64_t seen);
   void run_piece(int32_t index, int64_t num_pieces);

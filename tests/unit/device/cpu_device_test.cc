@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -53,6 +56,23 @@ TEST(CpuDevice, NamesTheSizeWhenMemoryIsShort) {
   ASSERT_FALSE(buffer);
   EXPECT_EQ(buffer.error().code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(buffer.error().message(), HasSubstr(std::to_string(bytes)));
+}
+
+// In a process of its own: address space for some of the threads only.
+TEST(CpuDeviceDeathTest, SaysSoWhenTheSystemGivesTooFewThreads) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need more address space than this test leaves";
+#endif
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto start_with_little_space = [] {
+    const rlimit space = {.rlim_cur = rlim_t{1} << 30, .rlim_max = rlim_t{1} << 30};
+    setrlimit(RLIMIT_AS, &space);
+    const auto device = make_cpu_device("", 1000);
+    std::fputs(device ? "started" : device.error().message().c_str(), stderr);
+    std::_Exit(device ? 1 : 0);
+  };
+  EXPECT_EXIT(start_with_little_space(), testing::ExitedWithCode(0),
+              "cannot start 1000 kernel threads");
 }
 
 TEST(CpuDevice, ReportsAvailableMemory) {
