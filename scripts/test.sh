@@ -52,7 +52,8 @@ run_preset() {
   step "build $preset"
   cmake --preset "$preset" -DDI_BUILD_TESTS=ON >"$results/configure.log" 2>&1 ||
     { cat "$results/configure.log" && return 1; }
-  cmake --build --preset "$preset" -j "$jobs"
+  # What follows must not run programs of an earlier build. (No `set -e` in a tested function.)
+  cmake --build --preset "$preset" -j "$jobs" || return 1
   step "C++ tests, $preset"
   GTEST_OUTPUT=xml:$PWD/$results/gtest/ ctest --preset "$preset" -j "$jobs" \
     --output-junit "$PWD/$results/ctest.xml" || failed=1

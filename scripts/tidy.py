@@ -79,7 +79,9 @@ def run_tidy(path, flags, but=""):
         text=True,
         check=False,
     )
-    return done.returncode == 0 and not done.stdout.strip(), done.stdout or done.stderr
+    said = done.stdout.strip() or done.stderr.strip()
+    clean = done.returncode == 0 and not done.stdout.strip()
+    return clean, said or f"clang-tidy ended with status {done.returncode} on {path}"
 
 
 def run_group(paths, flags):
