@@ -66,9 +66,12 @@ Status InputTurns::finish() {
 }
 
 Status InputTurns::nothing_waits() const {
-  return waiting_.empty() ? Status::ok()
-                          : refuse_member("input", "No tool output found for tool call " +
-                                                       waiting_.front() + ".");
+  if (waiting_.empty()) {
+    return Status::ok();
+  }
+  const auto first = std::find_if(calls_.begin(), calls_.end(),
+                                  [this](const std::string& id) { return waiting_.count(id) > 0; });
+  return refuse_member("input", "No tool output found for tool call " + *first + ".");
 }
 
 // ------------------------------------------------------------------------- turns
@@ -156,7 +159,8 @@ Status InputTurns::add_call(const InputItem& item, size_t index) {
     return refuse_member(place_of(index) + ".call_id",
                          "Duplicate 'call_id': " + *item.call_id + ".");
   }
-  waiting_.push_back(*item.call_id);
+  calls_.push_back(*item.call_id);
+  waiting_.insert(*item.call_id);
   std::string name = item.kind == Kind::kSearchCall ? std::string(kToolSearch) : item.name;
   if (item.space) {
     name = names_.called(*item.space, item.name);
@@ -195,9 +199,10 @@ Status InputTurns::add_output(const InputItem& item, size_t index) {
 Status InputTurns::answer(const InputItem& item, size_t index) {
   DI_TRY(check_call_id(item, index));
   const std::string member = place_of(index) + ".call_id";
-  const auto at = std::find(waiting_.begin(), waiting_.end(), *item.call_id);
-  if (at != waiting_.end()) {
-    waiting_.erase(at);
+  if (waiting_.erase(*item.call_id) > 0) {
+    if (waiting_.empty()) {
+      calls_.clear();
+    }
     return Status::ok();
   }
   return refuse_member(

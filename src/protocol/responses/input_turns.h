@@ -52,8 +52,10 @@ class InputTurns {
   ToolNames& names_;
   /// The assistant turn that is being put together is the message at this place.
   std::optional<size_t> turn_;
-  /// Calls of the turn without an output, in order.
-  std::vector<std::string> waiting_;
+  /// Calls since the last time that all had their output, in order.
+  std::vector<std::string> calls_;
+  /// Those of `calls_` without an output.
+  std::set<std::string> waiting_;
   /// Of calls answered or not.
   std::set<std::string> call_ids_;
   /// Found by searches of the turn.

@@ -4,6 +4,9 @@
 #include "protocol/responses/responses_conversion.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "protocol/conversion_steps.h"
@@ -217,21 +220,29 @@ Status Converter::max_tokens() const {
 /// Declares what searches found where they found it, as far as it is still in use.
 void Converter::declare_found_tools() const {
   recipe::Conversation& conversation = job_.out.conversation;
-  const auto& updates = turns_.updates();
-  for (auto update = updates.rbegin(); update != updates.rend(); ++update) {
-    recipe::ChatMessage& message = conversation.messages[update->message];
-    for (const std::string& name : update->tools) {
-      const auto at = std::find_if(conversation.tools.begin(), conversation.tools.end(),
-                                   [&](const auto& tool) { return tool.name == name; });
-      if (at != conversation.tools.end()) {
-        message.tools.push_back(*at);
+  std::map<std::string_view, const recipe::ToolDeclaration*> in_use;
+  for (const recipe::ToolDeclaration& tool : conversation.tools) {
+    in_use.emplace(tool.name, &tool);
+  }
+  std::set<size_t> empty;
+  for (const InputTurns::Update& update : turns_.updates()) {
+    recipe::ChatMessage& message = conversation.messages[update.message];
+    for (const std::string& name : update.tools) {
+      if (const auto at = in_use.find(name); at != in_use.end()) {
+        message.tools.push_back(*at->second);
       }
     }
     if (message.tools.empty()) {
-      conversation.messages.erase(conversation.messages.begin() +
-                                  static_cast<std::ptrdiff_t>(update->message));
+      empty.insert(update.message);
     }
   }
+  const recipe::ChatMessage* first = conversation.messages.data();
+  conversation.messages.erase(
+      std::remove_if(conversation.messages.begin(), conversation.messages.end(),
+                     [&](const auto& message) {
+                       return empty.count(static_cast<size_t>(&message - first)) > 0;
+                     }),
+      conversation.messages.end());
 }
 
 }  // namespace

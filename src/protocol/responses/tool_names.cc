@@ -45,8 +45,8 @@ void ToolNames::assign(const std::vector<ResponsesTool>& tools) {
 std::string ToolNames::free_name(const std::string& space, const std::string& name) {
   const std::string joined = space + (encoding_ == recipe::Encoding::kV4 ? "__" : "::") + name;
   std::string result = joined;
-  for (int i = 1; !taken_.insert(result).second; ++i) {
-    result = joined + "_" + std::to_string(i);
+  for (int& tried = tried_[joined]; !taken_.insert(result).second;) {
+    result = joined + "_" + std::to_string(++tried);
   }
   return result;
 }

@@ -35,6 +35,8 @@ class ToolNames {
 
   const recipe::Encoding encoding_;
   std::set<std::string> taken_;
+  /// The last number behind a joined name, so that many equal names do not cost their square.
+  std::map<std::string, int> tried_;
   std::map<const ResponsesTool*, std::string> declared_;
   /// By namespace and name; of several the first.
   std::map<std::pair<std::string, std::string>, std::string> called_;

@@ -5,6 +5,8 @@
 
 #include "cli/recipe_kinds.h"
 #include "protocol/responses/custom_input.h"
+#include "protocol/responses/responses_request.h"
+#include "protocol/responses/tool_names.h"
 #include "support.h"
 
 namespace deepinfer::protocol::test {
@@ -420,6 +422,22 @@ TEST(RecipePolicy, WholeCallsOnlyInResponses) {
   EXPECT_EQ(status(kCall, kReference), "incomplete");
   EXPECT_EQ(status(kCall, kServer), "completed");
   EXPECT_EQ(status(cut, kServer), "incomplete");
+}
+
+// Finding a free name for each of them must not try all names before it.
+TEST(Responses, NamesManyEqualInnerToolsQuickly) {
+  Json tool = {{"type", "function"}, {"name", "f"}};
+  Json space = {{"type", "namespace"}, {"name", "ns"}, {"tools", Json::array()}};
+  for (int i = 0; i < 50'000; ++i) {
+    space["tools"].push_back(tool);
+  }
+  const Json body = {{"model", "m"}, {"input", "x"}, {"tools", Json::array({space})}};
+  const auto request = parse_responses_request(body.dump(), kServer);
+  ASSERT_TRUE(request.has_value()) << request.error().message();
+  const ToolNames names(*request, recipe::Encoding::kV41);
+  const auto& inner = request->tools.at(0).tools;
+  EXPECT_EQ(names.declared(inner.at(0)), "ns::f");
+  EXPECT_EQ(names.declared(inner.back()), "ns::f_49999");
 }
 
 }  // namespace
