@@ -12,13 +12,14 @@ namespace {
 /// The base class of an ordered object: appends without searching.
 using Members = Json::object_t::Container;
 
-/// Finds nesting beyond the limit, and bytes the library would take for the end of its input,
-/// before anything is built.
-Status check_surface(std::string_view body, int32_t max_depth) {
+/// Finds nesting and numbers of values beyond the limits, and bytes the library would take for the
+/// end of its input, before anything is built.
+Status check_surface(std::string_view body, const JsonLimits& limits) {
   if (body.substr(0, 3) == "\xEF\xBB\xBF") {
     return invalid_argument("invalid JSON: the body starts with a byte order mark");
   }
   int32_t depth = 0;
+  int64_t num_values = 1;
   bool in_string = false;
   for (size_t i = 0; i < body.size(); ++i) {
     const char c = body[i];
@@ -34,12 +35,20 @@ Status check_surface(std::string_view body, int32_t max_depth) {
     } else if (c == '"') {
       in_string = true;
     } else if (c == '[' || c == '{') {
-      if (++depth > max_depth) {
-        return invalid_argument("invalid JSON: nested deeper than " + std::to_string(max_depth) +
-                                " levels at offset " + std::to_string(i));
+      if (++depth > limits.max_depth) {
+        return invalid_argument("invalid JSON: nested deeper than " +
+                                std::to_string(limits.max_depth) + " levels at offset " +
+                                std::to_string(i));
       }
+      ++num_values;
     } else if (c == ']' || c == '}') {
       --depth;
+    } else if (c == ',') {
+      ++num_values;
+    }
+    if (num_values > limits.max_values) {
+      return invalid_argument("invalid JSON: more than " + std::to_string(limits.max_values) +
+                              " values");
     }
   }
   return Status::ok();
@@ -169,7 +178,7 @@ class Builder final : public nlohmann::json_sax<Json> {
 }  // namespace
 
 Result<Json> read_json(std::string_view body, const JsonLimits& limits) {
-  DI_TRY(check_surface(body, limits.max_depth));
+  DI_TRY(check_surface(body, limits));
   Builder builder(limits.refuse_duplicate_keys);
   if (!Json::sax_parse(body, &builder)) {
     return builder.error().is_ok() ? invalid_argument("invalid JSON") : builder.error();

@@ -19,6 +19,9 @@ struct JsonLimits {
   int32_t max_depth = 64;
   /// A repeated member is an error; otherwise the last one wins, in the first one's place.
   bool refuse_duplicate_keys = true;
+  /// A value takes up to 50 times the memory of its text, so their number is bounded, too. A
+  /// prompt of token ids as long as the model's context is half of this.
+  int64_t max_values = int64_t{1} << 21;
 };
 
 /// Reads one strict JSON value: no comments, BOM, raw control characters in strings, invalid

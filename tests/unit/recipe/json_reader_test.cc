@@ -52,6 +52,17 @@ TEST(JsonReader, RefusesWhatStrictJsonRefuses) {
   EXPECT_FALSE(read_json(std::string("{}\0x", 4), kReference).has_value());
 }
 
+TEST(JsonReader, LimitsTheNumberOfValues) {
+  constexpr JsonLimits kFew{.max_values = 5};
+  EXPECT_TRUE(read_json("[1,2,3,4]", kFew).has_value());
+  EXPECT_TRUE(read_json("[\",,,,,,[[[[\",2,3,4]", kFew).has_value());
+  for (const std::string body : {"[1,2,3,4,5,6]", "[[],[],[]]", "{\"a\":{\"b\":{\"c\":[1,2]}}}"}) {
+    const auto value = read_json(body, kFew);
+    ASSERT_FALSE(value.has_value()) << body;
+    EXPECT_EQ(value.error().message(), "invalid JSON: more than 5 values");
+  }
+}
+
 TEST(JsonReader, LimitsNesting) {
   EXPECT_TRUE(read_json(nested(64), kServer).has_value());
   EXPECT_FALSE(read_json(nested(65), kServer).has_value());
