@@ -59,6 +59,8 @@ struct EngineConfig {
   int32_t max_rollback = 8;
   /// Seed of requests that bring none.
   uint64_t seed = 0;
+  /// A step that takes longer counts as hung: `Llm::health` fails.
+  std::chrono::milliseconds hang_timeout{120'000};
   ParallelConfig parallel;
   SchedulerConfig scheduler;
 };

@@ -14,15 +14,29 @@
 namespace deepinfer::base {
 namespace {
 
-// CPUs that the cgroup (v2) quota is worth, rounded up; 0 if there is no quota.
+// CPUs that the cgroup quota is worth, rounded up; 0 if there is no quota.
 int cgroup_cpus() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  std::string quota;
+  double quota = 0;
   double period = 0;
-  if (!(file >> quota >> period) || quota == "max" || period <= 0) {
-    return 0;
+  std::ifstream v2("/sys/fs/cgroup/cpu.max");  // "max" is no number
+  if (!(v2 >> quota >> period)) {
+    std::ifstream v1_quota("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");  // -1 without a limit
+    std::ifstream v1_period("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+    v1_quota >> quota;
+    v1_period >> period;
   }
-  return static_cast<int>(std::ceil(std::strtod(quota.c_str(), nullptr) / period));
+  return quota > 0 && period > 0 ? static_cast<int>(std::ceil(quota / period)) : 0;
+}
+
+// CPUs of the affinity mask.
+int allowed_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    return std::max(1, CPU_COUNT(&set));
+  }
+  // The mask of a machine with more than 1024 CPUs does not fit.
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
 }  // namespace
@@ -32,12 +46,7 @@ void set_thread_name(const std::string& name) {
 }
 
 int usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  int cpus = 1;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    cpus = std::max(1, CPU_COUNT(&set));
-  }
+  const int cpus = allowed_cpus();
   const int quota = cgroup_cpus();
   return quota > 0 ? std::min(cpus, quota) : cpus;
 }

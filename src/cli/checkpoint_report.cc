@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "model/safetensors.h"
@@ -42,8 +43,10 @@ class Inspector {
   explicit Inspector(const std::string& model_dir) { report_.model_dir = model_dir; }
 
   CheckpointReport inspect(const std::string& tokenizer_dir) {
-    if (!fs::is_directory(report_.model_dir)) {
-      problem("no such directory: " + report_.model_dir);
+    std::error_code error;
+    if (!fs::is_directory(report_.model_dir, error)) {
+      problem(error ? fmt::format("{}: {}", report_.model_dir, error.message())
+                    : "no such directory: " + report_.model_dir);
       return std::move(report_);
     }
     read_config();
@@ -83,16 +86,20 @@ class Inspector {
   // Fills files_ from the index, or from the directory where there is none.
   void read_index() {
     const fs::path dir = report_.model_dir;
-    if (fs::exists(dir / kIndexFile)) {
+    std::error_code error;
+    if (fs::exists(dir / kIndexFile, error)) {
       read_weight_map(dir / kIndexFile);
       return;
     }
-    for (const fs::directory_entry& entry : fs::directory_iterator(dir)) {
-      if (entry.path().extension() == ".safetensors") {
-        files_[entry.path().filename().string()];
+    auto entry = fs::directory_iterator(dir, error);
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+      if (entry->path().extension() == ".safetensors") {
+        files_[entry->path().filename().string()];
       }
     }
-    if (files_.empty()) {
+    if (error) {
+      problem(fmt::format("{}: {}", report_.model_dir, error.message()));
+    } else if (files_.empty()) {
       problem(fmt::format("no weights: neither {} nor a *.safetensors file", kIndexFile));
     }
   }

@@ -111,7 +111,7 @@ Status Dispatcher::health() const {
     return unavailable("the engine has stopped");
   }
   const double in_progress_s = rank_.step_in_progress_s();
-  if (in_progress_s > static_cast<double>(options_.hang_timeout.count())) {
+  if (in_progress_s > std::chrono::duration<double>(options_.hang_timeout).count()) {
     return unavailable(
         fmt::format("the engine hangs: a step has been running for {:.0f} s", in_progress_s));
   }

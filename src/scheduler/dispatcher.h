@@ -24,7 +24,7 @@ class Dispatcher final : public Llm {
     /// Seed of requests that bring none; each gets its own from it.
     uint64_t seed = 0;
     /// A step that takes longer makes `health` fail.
-    std::chrono::seconds hang_timeout{120};
+    std::chrono::milliseconds hang_timeout = EngineConfig().hang_timeout;
   };
 
   /// Makes the executor on its rank's thread and waits for its self-test token.

@@ -30,7 +30,7 @@ Result<std::unique_ptr<Llm>> Llm::open(const EngineConfig& config) {
   DI_TRY(check_parallel(config.parallel));
   static const base::SystemClock clock;
   return scheduler::Dispatcher::start(
-      {.scheduler = config.scheduler, .seed = config.seed},
+      {.scheduler = config.scheduler, .seed = config.seed, .hang_timeout = config.hang_timeout},
       [config] { return engine::ModelRunner::create(config); }, clock);
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
+
 namespace deepinfer::server {
 namespace {
 
@@ -61,7 +63,7 @@ std::string request_id_for(std::string_view from_client) {
   }
   static constexpr char kHex[] = "0123456789abcdef";
   std::array<unsigned char, 16> bytes{};
-  RAND_bytes(bytes.data(), static_cast<int>(bytes.size()));
+  DI_CHECK(RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1);
   std::string id;
   for (const unsigned char byte : bytes) {
     id.push_back(kHex[byte >> 4]);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 namespace deepinfer::server {
 
@@ -27,12 +28,13 @@ class BodyBudget {
 class BodyLease {
  public:
   explicit BodyLease(BodyBudget& budget) : budget_(budget) {}
-  ~BodyLease() { budget_.used_.fetch_sub(held_, std::memory_order_relaxed); }
+  ~BodyLease() { give_back(); }
   BodyLease(const BodyLease&) = delete;
   BodyLease& operator=(const BodyLease&) = delete;
 
   /// Makes the share at least `bytes`; false, with nothing changed, if the budget is used up.
   bool grow_to(uint64_t bytes);
+  void give_back() { budget_.used_.fetch_sub(std::exchange(held_, 0), std::memory_order_relaxed); }
 
  private:
   BodyBudget& budget_;

@@ -4,18 +4,20 @@
 
 namespace deepinfer::server {
 
-// Anything but JSON would mean that a form on some web page can post here.
+// Anything but JSON would mean that some web page can post here without asking first (CORS). Pages
+// can leave the type out; other clients may, too, but they have no origin.
 bool accept_json_body(const Exchange& exchange, httplib::Response& res) {
   static constexpr std::string_view kJson = "application/json";
   const std::string_view type = exchange.head.header("Content-Type");
-  if (type.empty() || equals_ignoring_case(type.substr(0, kJson.size()), kJson)) {
+  const bool from_page = !exchange.head.header("Origin").empty();
+  if ((type.empty() && !from_page) || equals_ignoring_case(type.substr(0, kJson.size()), kJson)) {
     return true;
   }
   answer_error(
       exchange, res,
-      invalid_argument(fmt::format("Content-Type must be application/json, got '{}'; with curl add "
+      invalid_argument(fmt::format("Content-Type must be application/json, got {}; with curl add "
                                    "-H 'Content-Type: application/json'",
-                                   type)));
+                                   type.empty() ? "none" : fmt::format("'{}'", type))));
   res.status = 415;
   return false;
 }

@@ -182,7 +182,7 @@ class CompletionHandler {
     DI_ASSIGN(protocol::PreparedCompletion prepared,
               api_.prepare(exchange.body, model->info, *model->recipe,
                            std::string(api_.id_prefix) + exchange.request_id, unix_seconds()));
-    std::string().swap(exchange.body);
+    exchange.drop_body();
     const double recipe_s = base::seconds_between(start, now());
     set_deadlines(prepared.requests, exchange, config_.request_timeout);
     const bool stream = prepared.stream;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "server/body_budget.h"
 #include "server/connection.h"
 #include "server/request_head.h"
 
@@ -23,8 +24,16 @@ struct Exchange {
   base::TimePoint received;
   /// Set when the drain time is over: end with an error now.
   const std::atomic<bool>& abandon;
+  /// The body's share of the memory for bodies.
+  BodyLease& lease;
   /// The handler wants the connection closed behind its answer.
   bool close = false;
+
+  /// Frees the body before an answer that may take long.
+  void drop_body() {
+    std::string().swap(body);
+    lease.give_back();
+  }
 };
 
 /// Fills `res` with the error answer of `status`, as OpenAI's clients expect it.

@@ -155,12 +155,7 @@ void HttpServer::start() {
   poller_.start();
 }
 
-int HttpServer::num_long_running() const {
-  const std::lock_guard lock(mutex_);
-  return long_running_;
-}
-
-void HttpServer::shutdown(base::TimePoint deadline) {
+bool HttpServer::shutdown(base::TimePoint deadline) {
   begin_drain();
   {
     std::unique_lock lock(mutex_);
@@ -168,9 +163,14 @@ void HttpServer::shutdown(base::TimePoint deadline) {
   }
   poller_.stop_accepting();
   abandon_.store(true, std::memory_order_release);
-  if (!workers_->wait_idle(std::chrono::steady_clock::now() + tuning_.abandon_timeout)) {
-    poller_.shutdown_connections();
+  const auto all_quiet = [this] {
+    return workers_->wait_idle(std::chrono::steady_clock::now() + tuning_.abandon_timeout);
+  };
+  if (all_quiet()) {
+    return true;
   }
+  poller_.shutdown_connections();
+  return all_quiet();
 }
 
 void HttpServer::serve(Connection& connection, bool shed) {
@@ -206,7 +206,7 @@ bool HttpServer::serve_one(Connection& connection, bool shed) {
     refuse_request(connection, *refusal, head, request_id);
     return false;
   }
-  BodyLease lease(body_budget_);  // until the answer is out: the body lives as long
+  BodyLease lease(body_budget_);
   auto body = gate_.read_body(connection, *head, lease);
   if (const auto* body_refusal = std::get_if<Refusal>(&body)) {
     refuse_request(connection, *body_refusal, head, request_id);
@@ -215,12 +215,13 @@ bool HttpServer::serve_one(Connection& connection, bool shed) {
   if (std::holds_alternative<ClientLeft>(body)) {
     return false;
   }
-  return answer(connection, *head, std::get<std::string>(std::move(body)), target, request_id,
-                received);
+  return answer(connection, *head, std::get<std::string>(std::move(body)), lease, target,
+                request_id, received);
 }
 
 // Lets the library write the answer; true if the connection can take another request.
 bool HttpServer::answer(Connection& connection, const RequestHead& head, std::string body,
+                        BodyLease& lease,
                         const std::variant<const Route*, Preflight, Refusal>& target,
                         const std::string& request_id, base::TimePoint received) {
   Exchange exchange{.connection = connection,
@@ -228,7 +229,8 @@ bool HttpServer::answer(Connection& connection, const RequestHead& head, std::st
                     .body = std::move(body),
                     .request_id = request_id,
                     .received = received,
-                    .abandon = abandon_};
+                    .abandon = abandon_,
+                    .lease = lease};
   Current current{exchange, target};
   const auto* route = std::get_if<const Route*>(&target);
   const LongRunning counted(*this, route != nullptr && (*route)->long_running);

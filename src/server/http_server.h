@@ -47,15 +47,13 @@ class HttpServer final : private httplib::Server {
 
   int port() const { return port_; }
   const std::string& address() const { return address_; }
-  /// Requests of long-running routes that are being worked on.
-  int num_long_running() const;
-  size_t num_connections() const { return poller_.num_connections(); }
 
   /// From now on every answer closes its connection.
   void begin_drain() { draining_.store(true, std::memory_order_relaxed); }
   /// Waits for long-running requests until `deadline`, the port still open; then closes the
-  /// port, abandons what is left and waits until all is quiet.
-  void shutdown(base::TimePoint deadline);
+  /// port, abandons what is left and waits until all is quiet. False if a handler went on all the
+  /// same; the destructor would wait for it.
+  bool shutdown(base::TimePoint deadline);
 
  private:
   class LongRunning;
@@ -63,7 +61,7 @@ class HttpServer final : private httplib::Server {
 
   void serve(Connection& connection, bool shed);
   bool serve_one(Connection& connection, bool shed);
-  bool answer(Connection& connection, const RequestHead& head, std::string body,
+  bool answer(Connection& connection, const RequestHead& head, std::string body, BodyLease& lease,
               const std::variant<const Route*, Preflight, Refusal>& target,
               const std::string& request_id, base::TimePoint received);
   void refuse_request(Connection& connection, const Refusal& refusal, const RequestHead* head,

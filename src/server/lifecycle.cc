@@ -211,8 +211,9 @@ class Run {
   // Meanwhile a second signal ends the process at once.
   void drain_until(base::TimePoint deadline) {
     std::atomic<bool> drained{false};
-    base::NamedThread drainer("di-drain", [this, deadline, &drained] {
-      server_.drain(deadline);
+    bool quiet = false;  // written before `drained`
+    base::NamedThread drainer("di-drain", [this, deadline, &quiet, &drained] {
+      quiet = server_.drain(deadline);
       if (const ServedModel* model = service_.loaded()) {
         model->llm->shutdown(deadline);
       }
@@ -220,7 +221,7 @@ class Run {
       watch_.notify();
     });
     const base::TimePoint give_up =
-        deadline + tuning_.http.abandon_timeout + tuning_.stuck_drain_grace;
+        deadline + 2 * tuning_.http.abandon_timeout + tuning_.stuck_drain_grace;
     while (!drained.load(std::memory_order_acquire)) {
       const auto left = std::chrono::ceil<milliseconds>(give_up - now());
       if (left.count() <= 0) {
@@ -230,6 +231,10 @@ class Run {
         DI_LOG_WARN("second signal {}: ending now", signal);
         end_now(128 + signal);
       }
+    }
+    if (!quiet) {
+      DI_LOG_ERROR("a request does not stop, so the process ends without it");
+      end_now(base::kExitFailure);
     }
   }
 

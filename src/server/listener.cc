@@ -54,16 +54,19 @@ Status cannot_listen(const std::string& address, int error) {
                   error == EADDRINUSE ? "address already in use" : std::strerror(error)));
 }
 
-Result<UniqueFd> bound_socket(const sockaddr* address, socklen_t size, const std::string& name) {
+// An invalid descriptor if it cannot be had; `errno` says why.
+UniqueFd bound_socket(const sockaddr* address, socklen_t size) {
   UniqueFd fd(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) {
-    return cannot_listen(name, errno);
+    return fd;
   }
   if (address->sa_family != AF_UNIX) {
     set_tcp_options(fd.get(), address->sa_family);
   }
   if (::bind(fd.get(), address, size) != 0 || ::listen(fd.get(), kBacklog) != 0) {
-    return cannot_listen(name, errno);
+    const int error = errno;
+    fd = UniqueFd();
+    errno = error;
   }
   return fd;
 }
@@ -79,17 +82,18 @@ int port_of(int fd) {
              : ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
-// A socket file that nobody listens on is a leftover; any other file is not ours to remove.
-bool remove_leftover(const sockaddr_un& address) {
+// A socket file that refuses connections is a leftover; any other file is not ours to remove.
+void remove_leftover(const sockaddr_un& address) {
   struct stat info {};
   if (::stat(address.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) {
-    return true;
+    return;
   }
-  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
-    return false;
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (probe.valid() &&
+      ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 &&
+      errno == ECONNREFUSED) {
+    ::unlink(address.sun_path);  // if that fails, so does `bind`, which says why
   }
-  return ::unlink(address.sun_path) == 0;
 }
 
 Result<Listener> open_unix(const std::string& path) {
@@ -102,11 +106,11 @@ Result<Listener> open_unix(const std::string& path) {
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   Listener listener;
   listener.address = std::string(kUnixPrefix) + path;
-  if (!remove_leftover(address)) {
-    return cannot_listen(listener.address, EADDRINUSE);
+  remove_leftover(address);
+  UniqueFd fd = bound_socket(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  if (!fd.valid()) {
+    return cannot_listen(listener.address, errno);
   }
-  DI_ASSIGN(UniqueFd fd, bound_socket(reinterpret_cast<const sockaddr*>(&address), sizeof(address),
-                                      listener.address));
   listener.sockets.push_back(std::move(fd));
   return listener;
 }
@@ -150,18 +154,22 @@ Result<Listener> open_listener(const std::string& host, int port) {
   Listener listener;
   listener.port = port;
   Status first_failure;
+  bool taken = false;
   for (addrinfo* entry = addresses.get(); entry != nullptr; entry = entry->ai_next) {
     set_port(entry->ai_addr, listener.port);
-    auto fd = bound_socket(entry->ai_addr, entry->ai_addrlen, display_address(host, listener.port));
-    if (!fd) {
-      first_failure = first_failure.is_ok() ? fd.error() : first_failure;
+    UniqueFd fd = bound_socket(entry->ai_addr, entry->ai_addrlen);
+    if (!fd.valid()) {
+      const int error = errno;
+      taken = taken || error == EADDRINUSE;
+      if (first_failure.is_ok()) {
+        first_failure = cannot_listen(display_address(host, listener.port), error);
+      }
       continue;
     }
-    listener.port = port_of(fd->get());
-    listener.sockets.push_back(*std::move(fd));
+    listener.port = port_of(fd.get());
+    listener.sockets.push_back(std::move(fd));
   }
   // A machine without IPv6 may list ::1 for localhost all the same; a taken port never passes.
-  const bool taken = first_failure.message().find("in use") != std::string::npos;
   if (listener.sockets.empty() || taken) {
     return first_failure;
   }

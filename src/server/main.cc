@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <utility>
 #include <variant>
@@ -95,14 +96,19 @@ int run(const ServerOptions& options) {
 
 int main(int argc, char** argv) {
   namespace server = deepinfer::server;
-  server::block_signals();
-  const auto parsed = server::parse_options({argv + 1, argv + argc}, server::environment_pairs());
-  if (const auto* exit = std::get_if<server::EarlyExit>(&parsed)) {
-    std::fputs(exit->standard_output.c_str(), stdout);
-    if (!exit->standard_error.empty()) {
-      std::fprintf(stderr, "%s\n", exit->standard_error.c_str());
+  try {
+    server::block_signals();
+    const auto parsed = server::parse_options({argv + 1, argv + argc}, server::environment_pairs());
+    if (const auto* exit = std::get_if<server::EarlyExit>(&parsed)) {
+      std::fputs(exit->standard_output.c_str(), stdout);
+      if (!exit->standard_error.empty()) {
+        std::fprintf(stderr, "%s\n", exit->standard_error.c_str());
+      }
+      return exit->code;
     }
-    return exit->code;
+    return server::run(std::get<server::ServerOptions>(parsed));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "deepinfer-server: %s\n", error.what());
+    return deepinfer::base::kExitFailure;
   }
-  return server::run(std::get<server::ServerOptions>(parsed));
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/exit_code.h"
 #include "server/flag_set.h"
 #include "server/version.h"
 
@@ -88,7 +89,8 @@ EarlyExit help_about(const std::string& topic, const CLI::App& app) {
     }
   }
   if (text.empty()) {
-    return {2, "", fmt::format("--help: '{}' is not a group; --help names them", topic)};
+    return {base::kExitUsage, "",
+            fmt::format("--help: '{}' is not a group; --help names them", topic)};
   }
   return {0, std::string(kUsage) + text, ""};
 }

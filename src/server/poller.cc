@@ -247,7 +247,6 @@ void Poller::add(UniqueFd socket, PeerAddress peer) {
   }
   Entry& entry = entries_[id];
   entry.connection = std::make_unique<Connection>(id, std::move(socket), std::move(peer));
-  num_connections_.store(entries_.size(), std::memory_order_relaxed);
   park(entry, State::kHead);
 }
 
@@ -300,7 +299,6 @@ void Poller::remove(uint64_t id) {
   DI_CHECK(found != entries_.end());
   unlist(found->second);
   entries_.erase(found);
-  num_connections_.store(entries_.size(), std::memory_order_relaxed);
 }
 
 void Poller::arm(const Entry& entry, uint32_t events) {

@@ -2,7 +2,8 @@
 
 /// The thread that holds every connection on which nothing runs. It accepts, collects request
 /// heads, watches idle connections and deadlines, and notices clients that leave while their
-/// request runs. A worker is spent only on a complete head, so idle and slow clients cost none.
+/// request runs. A worker is spent only on a complete head, so idle clients and slow heads cost
+/// none; a slow body keeps one until the body's deadline.
 
 #include <sys/epoll.h>
 
@@ -36,7 +37,7 @@ struct PollerLimits {
   HeadLimits head;
 };
 
-/// `release`, `stop_accepting`, `shutdown_connections` and `num_connections` are thread-safe; the
+/// `release`, `stop_accepting` and `shutdown_connections` are thread-safe; the
 /// rest belongs to the owner.
 class Poller {
  public:
@@ -59,7 +60,6 @@ class Poller {
   void stop_accepting();
   /// Ends the sockets of all connections, so that blocked reads and writes fail.
   void shutdown_connections();
-  size_t num_connections() const { return num_connections_.load(std::memory_order_relaxed); }
 
  private:
   enum class State { kHead, kIdle, kActive };
@@ -122,7 +122,6 @@ class Poller {
   bool shutdown_connections_ = false;
   bool stop_ = false;
 
-  std::atomic<size_t> num_connections_{0};
   base::NamedThread thread_;
 };
 

@@ -33,10 +33,10 @@ Result<std::unique_ptr<Server>> Server::listen(const HttpConfig& config, Service
   return server;
 }
 
-void Server::drain(base::TimePoint deadline) {
+bool Server::drain(base::TimePoint deadline) {
   service_.begin_drain();
   http_->begin_drain();
-  http_->shutdown(deadline);
+  return http_->shutdown(deadline);
 }
 
 }  // namespace deepinfer::server

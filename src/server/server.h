@@ -24,8 +24,9 @@ class Server {
 
   void start() { http_->start(); }
   /// Readiness turns 503, new work is refused; running requests go on until `deadline`, then
-  /// end with an error. Returns when all have ended and the port is closed.
-  void drain(base::TimePoint deadline);
+  /// end with an error. Returns when the port is closed and all have ended; false if one went on
+  /// all the same, for which the destructor would wait.
+  bool drain(base::TimePoint deadline);
 
   HttpServer& http() { return *http_; }
   /// Paths that need no key, for the log.

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/exit_code.h"
 #include "server/engine_flags.h"
 #include "server/flag_set.h"
 #include "server/foreign_flags.h"
@@ -21,8 +22,6 @@ namespace deepinfer::server {
 namespace {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
-
-constexpr int kUsageError = 2;
 
 // What flags fill before it is checked and combined.
 struct Draft {
@@ -101,6 +100,8 @@ void add_operation_flags(FlagSet& flags, Draft& draft) {
   flags.seconds("startup-timeout", options.startup_timeout, "Time to get ready");
   flags.seconds("shutdown-timeout", options.config.http.shutdown_timeout,
                 "Time for running requests after SIGTERM");
+  flags.seconds("hang-timeout", options.config.engine.hang_timeout,
+                "A step that takes longer means that the engine hangs");
   flags.group("Observability");
   flags.text("log-level", options.log_level, "trace, debug, info, warning, error or off");
   flags.text("log-format", options.log_format, "text or json");
@@ -137,7 +138,7 @@ void normalize_flag_names(std::vector<std::string>& arguments) {
 }
 
 EarlyExit usage_error(std::string message) {
-  return {kUsageError, "", std::move(message)};
+  return {base::kExitUsage, "", std::move(message)};
 }
 
 // CLI11 takes the arguments in reverse.
@@ -234,15 +235,20 @@ void add_arguments(const Layer& layer, const std::string& source,
   }
 }
 
-nlohmann::json toml_value(const CLI::Option& option) {
+// Bytes that are no UTF-8 (paths may hold some) are shown as U+FFFD.
+std::string toml_text(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string toml_value(const CLI::Option& option) {
   const auto results = option.reduced_results();
   if (option.get_items_expected_max() > 1 ||
       option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll) {
-    return nlohmann::json(results);
+    return toml_text(results);
   }
   const std::string text = results.empty() ? option.get_default_str() : results.back();
   const auto parsed = nlohmann::json::parse(text, nullptr, false);
-  return parsed.is_number() || parsed.is_boolean() ? parsed : nlohmann::json(text);
+  return toml_text(parsed.is_number() || parsed.is_boolean() ? parsed : nlohmann::json(text));
 }
 
 std::vector<Setting> effective_settings(const CLI::App& app,
@@ -256,8 +262,7 @@ std::vector<Setting> effective_settings(const CLI::App& app,
       continue;
     }
     settings.push_back(
-        {name,
-         secret ? fmt::format("\"({} hidden)\"", option->count()) : toml_value(*option).dump(),
+        {name, secret ? fmt::format("\"({} hidden)\"", option->count()) : toml_value(*option),
          origin == origins.end() ? "default" : origin->second, option->get_group()});
   }
   return settings;
@@ -268,8 +273,11 @@ std::optional<EarlyExit> read_key_file(const std::string& path, std::vector<std:
   if (!file) {
     return usage_error(fmt::format("--api-key-file: cannot read '{}'", path));
   }
+  static constexpr std::string_view kBlank = " \t\r";
   for (std::string line; std::getline(file, line);) {
-    line.erase(line.find_last_not_of(" \t\r") + 1);
+    // Blanks at the ends of a header's value do not arrive either.
+    line.erase(line.find_last_not_of(kBlank) + 1);
+    line.erase(0, line.find_first_not_of(kBlank));
     if (!line.empty()) {
       keys.push_back(line);
     }

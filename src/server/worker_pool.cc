@@ -41,11 +41,6 @@ void WorkerPool::submit(Job job) {
   join_finished(finished);
 }
 
-size_t WorkerPool::num_pending() const {
-  const std::lock_guard lock(mutex_);
-  return queue_.size() + static_cast<size_t>(running_);
-}
-
 bool WorkerPool::wait_idle(base::TimePoint deadline) {
   std::unique_lock lock(mutex_);
   return changed_.wait_until(lock, deadline, [this] { return queue_.empty() && running_ == 0; });

@@ -40,8 +40,6 @@ class WorkerPool {
   ~WorkerPool();
 
   void submit(Job job);
-  /// Jobs that run or wait.
-  size_t num_pending() const;
   /// Waits until nothing runs or waits; false if that is not so at `deadline`.
   bool wait_idle(base::TimePoint deadline);
 

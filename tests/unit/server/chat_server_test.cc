@@ -287,6 +287,20 @@ TEST_F(ChatServerTest, RefusesOtherContentTypes) {
             415);
 }
 
+// Web pages may post a body without a type to any address, but not without their origin.
+TEST_F(ChatServerTest, RefusesBodiesWithoutATypeFromWebPages) {
+  start();
+  const std::string body = chat("PLAIN");
+  const auto status_with = [&](const std::string& header) {
+    return exchange("POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\n" + header +
+                    "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body)
+        .status;
+  };
+  EXPECT_EQ(status_with(""), 200);
+  EXPECT_EQ(status_with("Origin: https://page\r\n"), 415);
+  EXPECT_EQ(status_with("Origin: https://page\r\nContent-Type: application/json\r\n"), 200);
+}
+
 TEST_F(ChatServerTest, TheRequestTimeoutEndsARequest) {
   config_.request_timeout = milliseconds(50);
   start();

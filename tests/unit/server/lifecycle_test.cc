@@ -10,6 +10,8 @@
 
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "raw_client.h"
+#include "server/listener.h"
 
 namespace deepinfer::server {
 namespace {
@@ -66,6 +68,52 @@ int serve_hung(const Status& health) {
   return serve_until_signal(options, loader, {}, tuning);
 }
 
+// An engine without work.
+class IdleLlm final : public Llm {
+ public:
+  const ModelInfo& model() const override { return model_; }
+  Result<std::unique_ptr<OutputStream>> submit(GenerateRequest /*request*/) override {
+    return unavailable("idle");
+  }
+  LlmStats stats() const override { return {}; }
+  Status health() const override { return Status::ok(); }
+  void shutdown(std::chrono::steady_clock::time_point /*deadline*/) override {}
+
+ private:
+  const ModelInfo model_;
+};
+
+// Serves, and is asked to stop by a request that never ends.
+int serve_stuck_handler() {
+  block_signals();
+  static_cast<void>(base::configure_logging("info", "text"));
+  const int port = open_listener("127.0.0.1", 0)->port;
+  ServerOptions options;
+  options.config.http.port = port;
+  options.config.http.served_model_names = {"idle"};
+  options.config.http.shutdown_timeout = milliseconds(0);
+  LifecycleTuning tuning;
+  tuning.http.abandon_timeout = milliseconds(20);
+  const Route stuck{.method = "GET",
+                    .path = "/stuck",
+                    .handler =
+                        [](Exchange&, httplib::Response&) {
+                          ::kill(::getpid(), SIGTERM);
+                          for (;;) {
+                            ::pause();
+                          }
+                        },
+                    .access = Access::kOpen,
+                    .long_running = true};
+  std::unique_ptr<testing::RawClient> client;
+  const Loader loader = [&client, port](Service&) -> Result<LoadedParts> {
+    client = std::make_unique<testing::RawClient>(port);
+    client->send("GET /stuck HTTP/1.1\r\nHost: h\r\n\r\n");
+    return LoadedParts{.recipe = nullptr, .llm = std::make_unique<IdleLlm>()};
+  };
+  return serve_until_signal(options, loader, {stuck}, tuning);
+}
+
 TEST(Lifecycle, ConnectionsLeaveDescriptorsForTheRest) {
   EXPECT_EQ(connections_within(1'048'576, 16384), 16384);
   EXPECT_EQ(connections_within(1024, 16384), 896);
@@ -86,6 +134,11 @@ TEST_F(LifecycleDeathTest, AHungEngineEndsTheProcess) {
 TEST_F(LifecycleDeathTest, ASignalEndsTheProcessWhenTheEngineCannotStop) {
   EXPECT_EXIT(std::_Exit(serve_hung(Status::ok())), ::testing::ExitedWithCode(base::kExitFailure),
               "E the engine is still in a step;");
+}
+
+TEST_F(LifecycleDeathTest, ASignalEndsTheProcessWhenARequestCannotStop) {
+  EXPECT_EXIT(std::_Exit(serve_stuck_handler()), ::testing::ExitedWithCode(base::kExitFailure),
+              "E a request does not stop");
 }
 
 }  // namespace

@@ -53,6 +53,18 @@ TEST(Listener, NamesAHostWithoutAddress) {
   EXPECT_EQ(listener.error().code(), StatusCode::kInvalidArgument);
 }
 
+TEST(Listener, LeavesTheSocketOfALiveServerAlone) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("di-live-" + std::to_string(::getpid()));
+  const auto live = open_listener("unix:" + path.string(), 0);
+  ASSERT_TRUE(live.has_value()) << live.error().message();
+  const auto second = open_listener("unix:" + path.string(), 0);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_NE(second.error().message().find("address already in use"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(path));
+  std::filesystem::remove(path);
+}
+
 TEST(Listener, ReplacesAnOldUnixSocket) {
   const auto path =
       std::filesystem::temp_directory_path() / ("di-listener-" + std::to_string(::getpid()));

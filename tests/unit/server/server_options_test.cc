@@ -158,12 +158,16 @@ TEST(ServerOptions, UnknownVariablesOfOursAreWarnedAbout) {
 }
 
 TEST(ServerOptions, KeysComeFromFlagsAndFileAndAreNeverShown) {
-  const ConfigFile keys("secret-one\n\nsecret-two \n");
+  const ConfigFile keys("secret-one\n\n\t secret-two \r\n");
   const ServerOptions options =
       parsed({"m", "--api-key", "secret-three", "--api-key-file", keys.path()});
   EXPECT_EQ(options.config.http.api_keys,
             (std::vector<std::string>{"secret-three", "secret-one", "secret-two"}));
   EXPECT_EQ(config_text(options.settings).find("secret-"), std::string::npos);
+}
+
+TEST(ServerOptions, ShowsPathsThatAreNoText) {
+  EXPECT_NE(config_text(parsed({"/a/\xFF"}).settings).find("\uFFFD"), std::string::npos);
 }
 
 TEST(ServerOptions, TheNameOfTheDirectoryIsTheModelsName) {
