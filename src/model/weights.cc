@@ -5,32 +5,17 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <system_error>
 #include <utility>
 
 #include "model/json_file.h"
+#include "model/weight_index.h"
 
 namespace deepinfer::model {
 namespace {
 
 constexpr const char* kIndexName = "model.safetensors.index.json";
 constexpr const char* kSingleName = "model.safetensors";
-
-/// The name without the prefix some exports put in front of everything.
-std::string_view plain_name(std::string_view name) {
-  constexpr std::string_view kPrefix = "model.";
-  return name.substr(0, kPrefix.size()) == kPrefix ? name.substr(kPrefix.size()) : name;
-}
-
-bool is_vision(std::string_view name) {
-  for (const std::string_view prefix : {"vision.", "aligner.", "image_"}) {
-    if (name.substr(0, prefix.size()) == prefix) {
-      return true;
-    }
-  }
-  return false;
-}
 
 std::string list_directory(const std::string& dir) {
   constexpr size_t kMaxListed = 8;
@@ -48,12 +33,6 @@ std::string list_directory(const std::string& dir) {
   std::string text = fmt::format(
       "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
   return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;
-}
-
-/// Shard file names come from the index: they must stay in its directory.
-bool is_plain_file_name(const std::string& name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
-         name.find('\0') == std::string::npos;
 }
 
 kernels::DType kernel_dtype(TensorFormat format) {
@@ -127,22 +106,7 @@ Status WeightStore::open_single(const std::string& path) {
 
 Status WeightStore::open_indexed(const std::string& dir, const std::string& index_path) {
   DI_ASSIGN(const Json index, read_json_file(index_path));
-  const auto map = index.is_object() ? index.find("weight_map") : index.end();
-  if (map == index.end() || !map->is_object() || map->empty()) {
-    return failed_precondition(
-        fmt::format("{}: weight_map: expected an object of tensor names and files", index_path));
-  }
-  std::map<std::string, std::vector<std::string>> names_of_shard;
-  for (const auto& [name, value] : map->items()) {
-    if (is_vision(plain_name(name))) {
-      continue;
-    }
-    if (!value.is_string() || !is_plain_file_name(value.get<std::string>())) {
-      return failed_precondition(fmt::format("{}: weight_map: {}: expected a file name, found {}",
-                                             index_path, name, describe(value)));
-    }
-    names_of_shard[value.get<std::string>()].push_back(name);
-  }
+  DI_ASSIGN(const WeightIndex names_of_shard, parse_weight_index(index, index_path));
   for (const auto& [file_name, names] : names_of_shard) {
     DI_ASSIGN(const SafetensorsFile* shard, open_shard(fmt::format("{}/{}", dir, file_name)));
     for (const std::string& name : names) {
