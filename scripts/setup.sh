@@ -35,6 +35,7 @@ BUILD_PACKAGES=(
 )
 CHECK_PACKAGES=(
   "binutils 2.40"
+  "clang-14 14.0"
   "clang-format 14.0"
   "clang-tidy 14.0"
   "git 2.39"
