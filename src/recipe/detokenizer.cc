@@ -7,12 +7,19 @@
 namespace deepinfer::recipe {
 
 std::string IncrementalDetokenizer::push(TokenId id) {
-  const bool special = tokenizer_.is_special(id);
-  if (!special) pending_.append(tokenizer_.token_bytes(id));
-  if (!special && !ends_in_released_character()) return {};
+  if (!tokenizer_.is_special(id)) {
+    return push_run({&id, 1});
+  }
   std::string released = finish();
-  if (special) released.append(tokenizer_.token_bytes(id));
+  released.append(tokenizer_.token_bytes(id));
   return released;
+}
+
+std::string IncrementalDetokenizer::push_run(std::span<const TokenId> ids) {
+  for (const TokenId id : ids) {
+    pending_.append(tokenizer_.token_bytes(id));
+  }
+  return ends_in_released_character() ? finish() : std::string();
 }
 
 /// A real U+FFFD waits too: the rule looks at the text, not at the bytes.

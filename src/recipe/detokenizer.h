@@ -2,6 +2,7 @@
 
 /// Token ids back to text while they arrive.
 
+#include <span>
 #include <string>
 
 #include "recipe/tokenizer.h"
@@ -17,6 +18,8 @@ class IncrementalDetokenizer {
   /// Text released by this id; bytes of an unfinished or invalid character wait for more. A
   /// special id releases what waits and its own spelling; an unknown one adds nothing.
   std::string push(TokenId id);
+  /// The same for ids that arrived together, none of them special: they wait together, too.
+  std::string push_run(std::span<const TokenId> ids);
   /// What is still held back, with U+FFFD for bytes that are not UTF-8; nothing waits then. A
   /// caller that follows the reference, which drops the tail of a stream, does not call it.
   std::string finish();

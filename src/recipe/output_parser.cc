@@ -16,6 +16,18 @@ bool is_marker_byte(uint8_t byte) {
   return byte >= 0xFE;
 }
 
+/// Whether `text` ends in the beginning of one of `words`, not all of it.
+bool ends_in_beginning(std::string_view text, const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(), [text](std::string_view word) {
+    for (size_t n = std::min(text.size(), word.size() - 1); n > 0; --n) {
+      if (text.ends_with(word.substr(0, n))) {
+        return true;
+      }
+    }
+    return false;
+  });
+}
+
 }  // namespace
 
 OutputParser::OutputParser(const Tokenizer* tokenizer, const ControlTokens& control,
@@ -47,37 +59,47 @@ const StopMatcher& OutputParser::matcher(State state) {
   return *slot;
 }
 
+std::vector<std::string> OutputParser::spellings_of(Marker marker) const {
+  if (marker == Marker::kThinkEnd) {
+    return {std::string(spelled_ ? kThinkEndSpelling : std::string_view(&kThinkEndByte, 1))};
+  }
+  const std::string dsml(spelled_ ? kDsmlSpelling : std::string_view(&kDsmlByte, 1));
+  std::vector<std::string> spellings;
+  if (recognises_calls()) {
+    spellings.push_back("<" + dsml);
+  }
+  if (rules_.hide_markup && !spelled_) {
+    spellings.push_back("</" + dsml);
+    spellings.push_back(dsml);
+  }
+  return spellings;
+}
+
 /// In the order of priority among patterns that complete together; the numbers are those of
 /// the `on_..._match` functions.
 std::vector<std::string> OutputParser::patterns_of(State state) const {
   const std::string dsml(spelled_ ? kDsmlSpelling : std::string_view(&kDsmlByte, 1));
-  const std::string think_end(spelled_ ? kThinkEndSpelling : std::string_view(&kThinkEndByte, 1));
   const std::string open = "<" + dsml;
   const std::string close = "</" + dsml;
-  const bool bare_dsml = rules_.hide_markup && !spelled_;
   std::vector<std::string> patterns;
-  const auto add_openers = [&] {
-    if (recognises_calls()) {
-      patterns.push_back(open);
-    }
-    if (bare_dsml) {
-      patterns.push_back(close);
-      patterns.push_back(dsml);
-    }
+  const auto add = [&](Marker marker) {
+    const std::vector<std::string> spellings = spellings_of(marker);
+    patterns.insert(patterns.end(), spellings.begin(), spellings.end());
   };
   switch (state) {
     case State::kReasoning:
-      patterns.push_back(think_end);
-      add_openers();
+      add(Marker::kThinkEnd);
+      add(Marker::kTools);
       break;
     case State::kAnswer:
       patterns = options_.stop_sequences;
-      patterns.push_back(think_end);
-      add_openers();
+      add(Marker::kThinkEnd);
+      add(Marker::kTools);
       break;
     case State::kJsonBefore:
       patterns = {"{", "[", "```json\n", "```\n"};
-      add_openers();
+      add(Marker::kThinkEnd);
+      add(Marker::kTools);
       break;
     case State::kJsonInside:
       patterns = options_.stop_sequences;
@@ -126,10 +148,6 @@ std::vector<std::string> OutputParser::patterns_of(State state) const {
   return patterns;
 }
 
-bool OutputParser::holds_line_feeds() const {
-  return state_ == State::kReasoning || (state_ == State::kAnswer && recognises_calls());
-}
-
 void OutputParser::push_tokens(std::span<const TokenId> ids, Out& out) {
   spelled_ = false;
   while (!ids.empty() && !stopped_ && tokenizer_ != nullptr) {
@@ -163,19 +181,13 @@ void OutputParser::push_run(std::span<const TokenId> ids, Out& out) {
   if (state_ == State::kReasoning) {
     reasoning_tokens_ += static_cast<uint32_t>(ids.size());
   }
-  std::string text;
-  uint32_t decoded = first_undecoded_;
-  for (const TokenId id : ids) {
-    ++tokens_taken_;
-    const std::string released = detokenizer_->push(id);
-    if (!released.empty()) {
-      text += released;
-      decoded = tokens_taken_;
-    }
+  tokens_taken_ += static_cast<uint32_t>(ids.size());
+  const std::string text = detokenizer_->push_run(ids);
+  if (!text.empty()) {
+    append(text, first_undecoded_, tokens_taken_);
+    first_undecoded_ = tokens_taken_;
+    scan(out);
   }
-  append(text, first_undecoded_, decoded);
-  first_undecoded_ = decoded;
-  scan(out);
 }
 
 void OutputParser::push_special(TokenId id, Out& out) {
@@ -188,14 +200,16 @@ void OutputParser::push_special(TokenId id, Out& out) {
   const std::string_view spelling = tokenizer_->token_bytes(id);
   append(std::string_view(text).substr(0, text.size() - std::min(text.size(), spelling.size())),
          first_undecoded_, index);
+  first_undecoded_ = index;
+  scan(out);  // what waited for more bytes may complete a stop sequence
+  if (stopped_) {
+    return;
+  }
   first_undecoded_ = index + 1;
   if (think_end || id == control_.dsml) {
     append(std::string_view(think_end ? &kThinkEndByte : &kDsmlByte, 1), index, index + 1);
     scan(out);
-    return;
-  }
-  scan(out);
-  if (!stopped_) {
+  } else {
     opaque(rules_.hide_markup ? std::string_view() : spelling, out);
   }
 }
@@ -232,6 +246,7 @@ void OutputParser::append(std::string_view text, uint32_t token_begin, uint32_t 
   if (head_ == pending_.size()) {
     pending_.clear();
     head_ = scanned_ = 0;
+    line_feeds_ = {};
   }
   pending_ += text;
   spans_.push_back({text.size(), token_begin, token_end});
@@ -266,6 +281,9 @@ void OutputParser::scan(Out& out) {
       }
       continue;
     }
+    if (byte == '\n') {
+      note_line_feed(patterns->held(node_));
+    }
     const int32_t pattern = patterns->step(node_, byte);
     ++scanned_;
     if (pattern != StopMatcher::kNoMatch) {
@@ -281,29 +299,45 @@ void OutputParser::scan(Out& out) {
   }
 }
 
+/// A line feed comes at `scanned_`, behind `held` bytes that may have been a beginning.
+void OutputParser::note_line_feed(size_t held) {
+  if (line_feeds_.end != scanned_) {
+    line_feeds_ = {.begin = scanned_};
+    const std::string_view before = std::string_view(pending_).substr(scanned_ - held, held);
+    for (const Marker marker : {Marker::kThinkEnd, Marker::kTools}) {
+      line_feeds_.first_stays[static_cast<size_t>(marker)] =
+          held > 0 && ends_in_beginning(before, spellings_of(marker));
+    }
+  }
+  line_feeds_.end = scanned_ + 1;
+}
+
 /// Hands on what can no longer be the beginning of anything.
 void OutputParser::release(Out& out) {
   const size_t held = matcher(state_).held(node_);
-  size_t n = available() - held;
-  if (holds_line_feeds() && may_swallow_line_feeds(held)) {
-    n = without_trailing_line_feeds(n);
+  const size_t ready = available() - held;
+  size_t n = ready;
+  if (state_ == State::kReasoning && may_begin(Marker::kThinkEnd, held)) {
+    n = without_line_feeds(ready, Marker::kThinkEnd);
+  }
+  const bool may_call =
+      state_ == State::kReasoning || state_ == State::kAnswer || state_ == State::kJsonBefore;
+  if (may_call && recognises_calls() && may_begin(Marker::kTools, held)) {
+    n = std::min(n, without_line_feeds(ready, Marker::kTools));
   }
   take(rules_.exact_tokens || spelled_ ? n : whole_runs(n), out);
 }
 
-/// Whether line feeds before the last `n` pending bytes may have to go: these bytes, perhaps
-/// behind more line feeds, could become a marker that swallows them. In an answer neither a
-/// stop sequence nor a further end of reasoning does.
-bool OutputParser::may_swallow_line_feeds(size_t n) const {
-  if (n == 0 || state_ != State::kAnswer) {
+/// Whether the last `n` pending bytes, perhaps behind more line feeds, could become `marker`.
+bool OutputParser::may_begin(Marker marker, size_t n) const {
+  if (n == 0) {
     return true;
   }
   std::string_view end = std::string_view(pending_).substr(pending_.size() - n);
   end.remove_prefix(std::min(end.find_first_not_of('\n'), end.size()));
-  const std::vector<std::string> patterns = patterns_of(state_);
-  const auto openers = static_cast<ptrdiff_t>(options_.stop_sequences.size()) + 1;
-  return std::any_of(patterns.begin() + openers, patterns.end(), [end](const std::string& opener) {
-    return opener.compare(0, end.size(), end) == 0;
+  const std::vector<std::string> spellings = spellings_of(marker);
+  return std::any_of(spellings.begin(), spellings.end(), [end](const std::string& spelling) {
+    return spelling.compare(0, end.size(), end) == 0;
   });
 }
 
@@ -319,8 +353,12 @@ size_t OutputParser::whole_runs(size_t n) const {
   return whole;
 }
 
-size_t OutputParser::without_trailing_line_feeds(size_t n) const {
-  while (n > 0 && pending_[head_ + n - 1] == '\n') {
+/// `n` pending bytes without the line feeds at their end that `marker` would take away.
+size_t OutputParser::without_line_feeds(size_t n, Marker marker) const {
+  const bool last = head_ + n >= line_feeds_.begin && head_ + n <= line_feeds_.end;
+  const bool stays = last && line_feeds_.first_stays[static_cast<size_t>(marker)];
+  const size_t least = stays ? line_feeds_.begin + 1 : head_;
+  while (head_ + n > least && n > 0 && pending_[head_ + n - 1] == '\n') {
     --n;
   }
   return n;
@@ -371,7 +409,7 @@ void OutputParser::on_reasoning_match(int32_t pattern, size_t begin, Out& out) {
   if (pattern > 0) {
     return open_tools(begin, out);
   }
-  take(without_trailing_line_feeds(begin), out);
+  take(without_line_feeds(begin, Marker::kThinkEnd), out);
   drop(scanned_ - head_);
   enter(answer_state());
   skip_line_feeds_ = true;
@@ -401,10 +439,14 @@ void OutputParser::on_json_match(int32_t pattern, size_t begin, Out& out) {
     drop(scanned_ - head_);
     return enter(State::kJsonAfter);
   }
-  if (pattern > 3) {
+  if (pattern > 4) {
     return open_tools(begin, out);
   }
   take(begin, out);
+  if (pattern == 4) {  // a further end of reasoning
+    drop(scanned_ - head_);
+    return enter(State::kJsonBefore);
+  }
   enter(State::kJsonInside);
   if (pattern < 2) {
     take(scanned_ - head_, out);  // the brace is part of the answer, the fence is not
@@ -420,7 +462,7 @@ void OutputParser::stop_here(size_t index, size_t begin, Out& out) {
 }
 
 void OutputParser::open_tools(size_t begin, Out& out) {
-  take(without_trailing_line_feeds(begin), out);
+  take(without_line_feeds(begin, Marker::kTools), out);
   const bool closing = scanned_ - head_ > 1 && pending_[scanned_ - 2] == '/';
   drop(scanned_ - head_);
   skip_line_feeds_ = false;

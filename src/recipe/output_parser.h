@@ -106,10 +106,23 @@ class OutputParser {
   };
   using Out = std::vector<MessageDelta>;
 
+  /// What takes the line feeds in front of it away.
+  enum class Marker : uint8_t { kThinkEnd, kTools };
+
+  /// The last stretch of line feeds that was scanned: positions in `pending_`.
+  struct LineFeeds {
+    size_t begin = 0;
+    size_t end = 0;
+    /// The first one ended what had begun like this marker, and stays in front of it: the
+    /// reference's matcher does not look at it a second time.
+    std::array<bool, 2> first_stays = {};
+  };
+
   const StopMatcher& matcher(State state);
   std::vector<std::string> patterns_of(State state) const;
-  bool holds_line_feeds() const;
-  bool may_swallow_line_feeds(size_t n) const;
+  std::vector<std::string> spellings_of(Marker marker) const;
+  void note_line_feed(size_t held);
+  bool may_begin(Marker marker, size_t n) const;
 
   size_t ordinary_run(std::span<const TokenId> ids) const;
   void push_run(std::span<const TokenId> ids, Out& out);
@@ -151,7 +164,7 @@ class OutputParser {
   void drop(size_t n);
   void emit(MessageDelta::Kind kind, size_t n, Out& out);
   Span consume(size_t n);
-  size_t without_trailing_line_feeds(size_t n) const;
+  size_t without_line_feeds(size_t n, Marker marker) const;
   size_t whole_runs(size_t n) const;
 
   const Tokenizer* tokenizer_;
@@ -175,6 +188,7 @@ class OutputParser {
   size_t head_ = 0;
   size_t scanned_ = 0;
   int32_t node_ = StopMatcher::kStart;
+  LineFeeds line_feeds_;
   std::deque<Span> spans_;
   uint32_t tokens_taken_ = 0;
   /// First token whose text has not come out of the detokenizer yet.

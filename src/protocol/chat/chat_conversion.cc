@@ -105,7 +105,8 @@ Status Converter::tool_names_and_schemas() {
   for (size_t i = 0; i < request_.tools.size(); ++i) {
     DI_TRY(check_tool_name(request_.tools[i].name, i));
   }
-  return declare_tools(job_, request_.tools, ".function.parameters");
+  // Tools that are not in use are not looked at further.
+  return use_.in_use ? declare_tools(job_, request_.tools, ".function.parameters") : Status::ok();
 }
 
 Status Converter::messages() {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <utility>
 
 #include "support.h"
 
@@ -276,6 +277,76 @@ TEST(OutputParser, LineFeedsWaitOnlyForWhatMayOpenCalls) {
   EXPECT_EQ(released({"a\n", "<", "x"}, {}), (Texts{"a", "", "\n<x"}));
   // Here the line feed may begin the stop sequence and stand before a call at once.
   EXPECT_EQ(released({"a\n\n", "<", "x"}, {"\n<y"}), (Texts{"a", "", "\n\n<x"}));
+}
+
+TEST(OutputParser, ALineFeedThatEndsAFalseBeginningStays) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(released({"a<\n", "b"}, {}), (Texts{"a<\n", "b"}));
+  EXPECT_EQ(released({"a<\n", "\n", "<｜DSML｜"}, {}), (Texts{"a<\n", "", ""}));
+  EXPECT_EQ(released({"a</\n", "b"}, {}), (Texts{"a</", "\nb"}));
+}
+
+/// The reasoning and the answer of text that begins as reasoning.
+std::pair<std::string, std::string> thought(const std::vector<std::string>& pieces, bool tools) {
+  recipe::ParsingOptions options;
+  options.parse_tool_calls = tools;
+  options.thinking_initial_stage = recipe::ThinkingStage::kReasoningStart;
+  recipe::OutputParser parser(nullptr, {}, options, {});
+  std::vector<recipe::MessageDelta> deltas;
+  for (const std::string& piece : pieces) {
+    parser.push_text(piece, deltas);
+  }
+  std::pair<std::string, std::string> texts;
+  for (const recipe::MessageDelta& delta : deltas) {
+    const bool reasoning = delta.kind == recipe::MessageDelta::Kind::kReasoning;
+    (reasoning ? texts.first : texts.second) += delta.text;
+  }
+  return texts;
+}
+
+TEST(OutputParser, EveryMarkerLooksForItsOwnFalseBeginning) {
+  using Texts = std::pair<std::string, std::string>;
+  EXPECT_EQ(thought({"a\n", "</think>b"}, true), (Texts{"a", "b"}));
+  EXPECT_EQ(thought({"a<\n</think>b"}, false), (Texts{"a<\n", "b"}));
+  EXPECT_EQ(thought({"a</thin", "\n\n", "</think>b"}, true), (Texts{"a</thin\n", "b"}));
+  EXPECT_EQ(thought({"a</thin\n", "<｜DSML｜"}, true), (Texts{"a</thin", ""}));
+  EXPECT_EQ(thought({"a<｜D\n", "</think>b"}, true), (Texts{"a<｜D", "b"}));
+  EXPECT_EQ(thought({"a<｜D\n", "<｜DSML｜"}, true), (Texts{"a<｜D\n", ""}));
+}
+
+/// Tokens (positions) that a run of ids is reported with, by the rules of the reference.
+std::vector<std::pair<uint32_t, uint32_t>> spans(const std::vector<std::vector<TokenId>>& runs,
+                                                 const recipe::ParsingOptions& options) {
+  recipe::OutputParser parser(&v41_recipe().tokenizer(), v41_recipe().control(), options, {});
+  std::vector<recipe::MessageDelta> deltas;
+  for (const std::vector<TokenId>& run : runs) {
+    parser.push_tokens(run, deltas);
+  }
+  std::vector<std::pair<uint32_t, uint32_t>> spans;
+  for (const recipe::MessageDelta& delta : deltas) {
+    spans.emplace_back(delta.token_begin, delta.token_end);
+  }
+  return spans;
+}
+
+TEST(OutputParser, ARunThatEndsInsideACharacterWaitsAsAWhole) {
+  using Spans = std::vector<std::pair<uint32_t, uint32_t>>;
+  const std::vector<TokenId> split = script("🫠");  // several tokens
+  ASSERT_GT(split.size(), 1U);
+  const std::vector<TokenId> rest(split.begin() + 1, split.end());
+  const auto all = static_cast<uint32_t>(1 + split.size());
+  const std::vector<TokenId> line_feed = {script("\n\n").front(), split.front()};
+  EXPECT_EQ(spans({line_feed, rest}, {}), (Spans{{0, all}}));
+  const std::vector<TokenId> letter = {script("x").front(), split.front()};
+  EXPECT_EQ(spans({letter}, {}), Spans());
+  EXPECT_EQ(spans({letter, rest}, {}), (Spans{{0, all}}));
+}
+
+TEST(OutputParser, AFurtherEndOfReasoningBeforeJsonIsNoText) {
+  recipe::ParsingOptions options;
+  options.parse_json_output = true;
+  EXPECT_EQ(spans({script("</think>{")}, options),
+            (std::vector<std::pair<uint32_t, uint32_t>>{{1, 2}}));
 }
 
 }  // namespace

@@ -242,6 +242,17 @@ TEST(FieldCase, T17_WithToolChoiceNoneMarkupIsHiddenAndNoCallReturned) {
   EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"stop"});
 }
 
+TEST(ToolCalls, SchemasOfToolsThatAreNotInUseAreNotLookedAt) {
+  Json body = request();
+  body["tools"][0]["function"]["parameters"] = "a b";
+  EXPECT_EQ(refusal(chat_body(body)).param(), "tools[0].function.parameters");
+  body["tools"].push_back(body["tools"][0]);
+  body["tool_choice"] = "none";
+  prepare(chat_body(body));
+  body["tools"][1]["function"]["name"] = "no name";
+  EXPECT_EQ(refusal(chat_body(body)).param(), "tools[1].function.name");
+}
+
 TEST(FieldCase, T18_T20_StreamedAndPlainAnswersAgreeWithProseAndACall) {
   const std::string output =
       "think a bit</think>\nI will look.\n\n" + block(invoke("f", parameter("a", "true", "1")));
