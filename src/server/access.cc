@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "server/openai_error.h"
 
 namespace deepinfer::server {
 namespace {
@@ -47,11 +48,11 @@ Status check_api_key(const RequestHead& head, const std::vector<std::string>& ke
   if (key.empty()) {
     return Status(StatusCode::kUnauthenticated,
                   "no API key; send 'Authorization: Bearer KEY' or 'x-api-key: KEY'")
-        .with_reason("invalid_api_key");
+        .with_reason(std::string(kReasonInvalidKey));
   }
   if (!is_known(key, keys)) {
     return Status(StatusCode::kUnauthenticated, "the API key is not valid here")
-        .with_reason("invalid_api_key");
+        .with_reason(std::string(kReasonInvalidKey));
   }
   return Status::ok();
 }

@@ -26,10 +26,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kMaxHeadDelay{10'000};
 constexpr milliseconds kFarAway{3'600'000};
 
-base::TimePoint now() {
-  return std::chrono::steady_clock::now();
-}
-
 int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -97,7 +93,8 @@ bool end_with_error(SseWriter& writer, StreamBody& body) {
 
 bool wait_and_keep_alive(SseWriter& writer, StreamBody& body) {
   const bool pings = body.keep_alive.count() > 0;
-  const base::TimePoint until = pings ? writer.last_write() + body.keep_alive : now() + kFarAway;
+  const base::TimePoint until =
+      pings ? writer.last_write() + body.keep_alive : base::steady_now() + kFarAway;
   body.state = body.completion->advance(until, body.events);
   const bool silent = body.state == CompletionStream::State::kRunning && body.events.empty();
   if (!silent || !pings) {
@@ -178,12 +175,12 @@ class CompletionHandler {
  private:
   Status serve(Exchange& exchange, httplib::Response& res) const {
     DI_ASSIGN(const ServedModel* model, service_.ready());
-    const base::TimePoint start = now();
+    const base::TimePoint start = base::steady_now();
     DI_ASSIGN(protocol::PreparedCompletion prepared,
               api_.prepare(exchange.body, model->info, *model->recipe,
                            std::string(api_.id_prefix) + exchange.request_id, unix_seconds()));
     exchange.drop_body();
-    const double recipe_s = base::seconds_between(start, now());
+    const double recipe_s = base::seconds_between(start, base::steady_now());
     set_deadlines(prepared.requests, exchange, config_.request_timeout);
     const bool stream = prepared.stream;
     DI_ASSIGN(
@@ -199,15 +196,16 @@ class CompletionHandler {
     auto state = CompletionStream::State::kRunning;
     while (state == CompletionStream::State::kRunning) {
       unused.clear();
-      state = completion.advance(now() + kFarAway, unused);
+      state = completion.advance(base::steady_now() + kFarAway, unused);
     }
     if (state == CompletionStream::State::kFailed) {
       return completion.failure();
     }
     res.status = 200;
-    res.set_header("Server-Timing",
-                   server_timing(recipe_s, base::seconds_between(exchange.received, now()),
-                                 completion.timings()));
+    res.set_header(
+        "Server-Timing",
+        server_timing(recipe_s, base::seconds_between(exchange.received, base::steady_now()),
+                      completion.timings()));
     res.set_content(completion.assembler().response(), "application/json");
     return Status::ok();
   }
@@ -218,7 +216,7 @@ class CompletionHandler {
     const milliseconds head_delay =
         keep_alive.count() > 0 ? std::min(keep_alive, kMaxHeadDelay) : kMaxHeadDelay;
     auto body = std::make_shared<StreamBody>();
-    body->state = completion->advance(now() + head_delay, body->events);
+    body->state = completion->advance(base::steady_now() + head_delay, body->events);
     if (body->state == CompletionStream::State::kFailed && body->events.empty()) {
       return completion->failure();
     }

@@ -23,10 +23,6 @@ Status fault_of(const TokenOutput& output) {
   return unavailable("the server is shutting down").with_reason(std::string(kReasonDraining));
 }
 
-milliseconds time_until(base::TimePoint deadline) {
-  return std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
-}
-
 }  // namespace
 
 Result<std::unique_ptr<CompletionStream>> CompletionStream::submit(
@@ -55,7 +51,7 @@ CompletionStream::State CompletionStream::advance(base::TimePoint until,
       fail(std::move(status));
       break;
     }
-    const milliseconds left = time_until(until);
+    const milliseconds left = base::time_until(until);
     const milliseconds slice = num_open_ > 1 ? kSliceOfMany : kSlice;
     poll(next_open_choice(), std::clamp(left, milliseconds{0}, slice), events);
     for (size_t choice = 0; choice < outputs_.size(); ++choice) {

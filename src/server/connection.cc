@@ -25,11 +25,6 @@ bool wait_for_events(int fd, short events, milliseconds limit) {
   return ::poll(&entry, 1, timeout_ms) > 0;
 }
 
-// Rounded up, so that a wait never ends just before its deadline and spins.
-milliseconds time_until(base::TimePoint deadline) {
-  return std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
-}
-
 }  // namespace
 
 Connection::Connection(uint64_t id, UniqueFd socket, PeerAddress peer)
@@ -55,7 +50,7 @@ Connection::Read Connection::read_before(std::string& out, size_t max_bytes,
     if (result != Read::kNothing) {
       return result;
     }
-    const milliseconds left = time_until(deadline);
+    const milliseconds left = base::time_until(deadline);
     if (left.count() <= 0) {
       return Read::kNothing;
     }
@@ -74,7 +69,7 @@ bool Connection::write(std::string_view data, base::TimePoint deadline) {
       continue;
     }
     const bool full = errno == EAGAIN || errno == EWOULDBLOCK;
-    const milliseconds left = time_until(deadline);
+    const milliseconds left = base::time_until(deadline);
     if (!full || gone() || left.count() <= 0) {
       write_failed_ = true;
       break;
@@ -101,7 +96,7 @@ void Connection::shutdown_socket() {
 
 void Connection::finish_and_drain() {
   ::shutdown(fd(), SHUT_WR);
-  const base::TimePoint deadline = std::chrono::steady_clock::now() + kDrainTime;
+  const base::TimePoint deadline = base::steady_now() + kDrainTime;
   std::string waste;
   size_t total = input_.size();
   while (total < kDrainBytes && read_before(waste, size_t{64} * 1024, deadline) == Read::kData) {

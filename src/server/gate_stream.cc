@@ -18,7 +18,7 @@ ssize_t GateStream::read(char* data, size_t size) {
 }
 
 ssize_t GateStream::write(const char* data, size_t size) {
-  const base::TimePoint deadline = std::chrono::steady_clock::now() + write_timeout_;
+  const base::TimePoint deadline = base::steady_now() + write_timeout_;
   return connection_.write({data, size}, deadline) ? static_cast<ssize_t>(size) : -1;
 }
 

@@ -62,8 +62,6 @@ void answer_preflight(httplib::Response& res, const Preflight& preflight, bool c
   }
 }
 
-using Target = std::variant<const Route*, Preflight, Refusal>;
-
 // Why the body that `head` announces is not read. A route without a body may be open to everybody
 // and served by the reserve threads, which must not wait for a client.
 std::optional<Refusal> refusal_of_body(const RequestHead& head, const Target& target) {
@@ -97,7 +95,7 @@ void answer_error(const Exchange& exchange, httplib::Response& res, const Status
 // What the library's callbacks, which get no context, must know.
 struct HttpServer::Current {
   Exchange& exchange;
-  const std::variant<const Route*, Preflight, Refusal>& target;
+  const Target& target;
 };
 
 thread_local HttpServer::Current* HttpServer::current_ = nullptr;
@@ -146,7 +144,7 @@ HttpServer::HttpServer(const HttpConfig& config, const HttpTuning& tuning, Route
 }
 
 HttpServer::~HttpServer() {
-  shutdown(std::chrono::steady_clock::now());
+  shutdown(base::steady_now());
   poller_.stop();
   workers_.reset();
 }
@@ -164,7 +162,7 @@ bool HttpServer::shutdown(base::TimePoint deadline) {
   poller_.stop_accepting();
   abandon_.store(true, std::memory_order_release);
   const auto all_quiet = [this] {
-    return workers_->wait_idle(std::chrono::steady_clock::now() + tuning_.abandon_timeout);
+    return workers_->wait_idle(base::steady_now() + tuning_.abandon_timeout);
   };
   if (all_quiet()) {
     return true;
@@ -190,7 +188,7 @@ void HttpServer::serve(Connection& connection, bool shed) {
 }
 
 bool HttpServer::serve_one(Connection& connection, bool shed) {
-  const base::TimePoint received = std::chrono::steady_clock::now();
+  const base::TimePoint received = base::steady_now();
   auto taken = gate_.take_head(connection);
   if (const auto* refusal = std::get_if<Refusal>(&taken)) {
     refuse_request(connection, *refusal, nullptr, request_id_for({}));
@@ -221,9 +219,8 @@ bool HttpServer::serve_one(Connection& connection, bool shed) {
 
 // Lets the library write the answer; true if the connection can take another request.
 bool HttpServer::answer(Connection& connection, const RequestHead& head, std::string body,
-                        BodyLease& lease,
-                        const std::variant<const Route*, Preflight, Refusal>& target,
-                        const std::string& request_id, base::TimePoint received) {
+                        BodyLease& lease, const Target& target, const std::string& request_id,
+                        base::TimePoint received) {
   Exchange exchange{.connection = connection,
                     .head = head,
                     .body = std::move(body),

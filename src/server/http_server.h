@@ -62,8 +62,7 @@ class HttpServer final : private httplib::Server {
   void serve(Connection& connection, bool shed);
   bool serve_one(Connection& connection, bool shed);
   bool answer(Connection& connection, const RequestHead& head, std::string body, BodyLease& lease,
-              const std::variant<const Route*, Preflight, Refusal>& target,
-              const std::string& request_id, base::TimePoint received);
+              const Target& target, const std::string& request_id, base::TimePoint received);
   void refuse_request(Connection& connection, const Refusal& refusal, const RequestHead* head,
                       const std::string& request_id);
   std::vector<Header> common_headers(const RequestHead* head, const std::string& request_id) const;

@@ -31,10 +31,6 @@ constexpr milliseconds kHealthInterval{1'000};
 // Listeners, logs, model files and devices need some too.
 constexpr uint64_t kOtherDescriptors = 128;
 
-base::TimePoint now() {
-  return std::chrono::steady_clock::now();
-}
-
 sigset_t ending_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -136,7 +132,7 @@ class Run {
 
  private:
   void start_loading(Loader loader) {
-    load_deadline_ = now() + options_.startup_timeout;
+    load_deadline_ = base::steady_now() + options_.startup_timeout;
     loader_ = base::NamedThread("di-load", [this, loader = std::move(loader)] {
       auto loaded = loader(service_);
       if (loaded) {
@@ -165,7 +161,7 @@ class Run {
         DI_LOG_ERROR("cannot load the model: {}", load_failure_.message());
         return base::exit_code_of(load_failure_);
       }
-      if (!load_ended && now() > load_deadline_) {
+      if (!load_ended && base::steady_now() > load_deadline_) {
         DI_LOG_ERROR("not ready within {} s (--startup-timeout)",
                      options_.startup_timeout.count() / 1000);
         return end_now(base::kExitStartTimeout);
@@ -182,7 +178,7 @@ class Run {
     DI_LOG_ERROR("the engine has failed: {}", health.message());
     service_.fail(health);
     watch_.wait(tuning_.failure_grace);
-    drain_until(now());
+    drain_until(base::steady_now());
     return base::kExitFailure;
   }
 
@@ -194,7 +190,7 @@ class Run {
   }
 
   int drain() {
-    drain_until(now() + options_.config.http.shutdown_timeout);
+    drain_until(base::steady_now() + options_.config.http.shutdown_timeout);
     DI_LOG_INFO("all requests have ended");
     return base::kExitOk;
   }
@@ -223,7 +219,7 @@ class Run {
     const base::TimePoint give_up =
         deadline + 2 * tuning_.http.abandon_timeout + tuning_.stuck_drain_grace;
     while (!drained.load(std::memory_order_acquire)) {
-      const auto left = std::chrono::ceil<milliseconds>(give_up - now());
+      const auto left = base::time_until(give_up);
       if (left.count() <= 0) {
         end_stuck();
       }

@@ -118,7 +118,7 @@ void Poller::run() {
     }
     expire(heads_);
     expire(idle_);
-    if (accept_again_ && *accept_again_ <= std::chrono::steady_clock::now()) {
+    if (accept_again_ && *accept_again_ <= base::steady_now()) {
       resume_accepting();
     }
     if (stopping()) {
@@ -145,8 +145,7 @@ int Poller::wait_ms() const {
   if (!next) {
     return -1;
   }
-  const auto left =
-      std::chrono::ceil<std::chrono::milliseconds>(*next - std::chrono::steady_clock::now());
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - base::steady_now());
   return static_cast<int>(std::clamp<int64_t>(left.count(), 0, 3'600'000));
 }
 
@@ -273,7 +272,7 @@ void Poller::park(Entry& entry, State state) {
   entry.connection->trim_input();
   WaitList& list = state == State::kHead ? heads_ : idle_;
   entry.state = state;
-  entry.deadline = std::chrono::steady_clock::now() +
+  entry.deadline = base::steady_now() +
                    (state == State::kHead ? limits_.head_timeout : limits_.keep_alive_timeout);
   entry.place = list.insert(list.end(), entry.connection->id());
   arm(entry, EPOLLIN | EPOLLRDHUP);
@@ -309,7 +308,7 @@ void Poller::arm(const Entry& entry, uint32_t events) {
 }
 
 void Poller::expire(WaitList& list) {
-  const base::TimePoint now = std::chrono::steady_clock::now();
+  const base::TimePoint now = base::steady_now();
   while (!list.empty()) {
     Entry& entry = entries_.at(list.front());
     if (entry.deadline > now) {
@@ -322,7 +321,7 @@ void Poller::expire(WaitList& list) {
 
 // Out of descriptors, every try fails: one line a while tells as much as a hundred a second.
 void Poller::report_accept_failure(int error) {
-  const base::TimePoint now = std::chrono::steady_clock::now();
+  const base::TimePoint now = base::steady_now();
   if (!accept_reported_ || now - *accept_reported_ >= kReportInterval) {
     DI_LOG_ERROR("accept failed, trying again: {}", std::strerror(error));
     accept_reported_ = now;
@@ -333,7 +332,7 @@ void Poller::pause_accepting() {
   for (const UniqueFd& listener : listeners_) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener.get(), nullptr);
   }
-  accept_again_ = std::chrono::steady_clock::now() + kAcceptPause;
+  accept_again_ = base::steady_now() + kAcceptPause;
 }
 
 void Poller::resume_accepting() {

@@ -19,7 +19,7 @@ Refusal body_too_slow() {
 Refusal no_memory_for_body() {
   return {503,
           unavailable("the bodies of other requests take all the memory there is for them")
-              .with_reason("server_overloaded"),
+              .with_reason(std::string(kReasonOverloaded)),
           {}};
 }
 
@@ -52,8 +52,7 @@ RequestGate::BodyResult RequestGate::read_body(Connection& connection, const Req
                                    *head.content_length, limits_.body_bytes));
   }
   if (head.expects_continue && connection.input().empty()) {
-    connection.write("HTTP/1.1 100 Continue\r\n\r\n",
-                     std::chrono::steady_clock::now() + limits_.write_timeout);
+    connection.write("HTTP/1.1 100 Continue\r\n\r\n", base::steady_now() + limits_.write_timeout);
   }
   return head.chunked ? read_chunked(connection, lease)
                       : read_sized(connection, *head.content_length, lease);
@@ -61,7 +60,7 @@ RequestGate::BodyResult RequestGate::read_body(Connection& connection, const Req
 
 RequestGate::BodyResult RequestGate::read_sized(Connection& connection, uint64_t size,
                                                 BodyLease& lease) const {
-  const base::TimePoint deadline = std::chrono::steady_clock::now() + limits_.body_timeout;
+  const base::TimePoint deadline = base::steady_now() + limits_.body_timeout;
   std::string& input = connection.input();
   const auto buffered = static_cast<size_t>(std::min<uint64_t>(size, input.size()));
   std::string body = input.substr(0, buffered);
@@ -79,7 +78,7 @@ RequestGate::BodyResult RequestGate::read_sized(Connection& connection, uint64_t
       case Connection::Read::kClosed:
         return ClientLeft{};
     }
-    if (std::chrono::steady_clock::now() > deadline && body.size() < size) {
+    if (base::steady_now() > deadline && body.size() < size) {
       return body_too_slow();
     }
   }
@@ -87,7 +86,7 @@ RequestGate::BodyResult RequestGate::read_sized(Connection& connection, uint64_t
 }
 
 RequestGate::BodyResult RequestGate::read_chunked(Connection& connection, BodyLease& lease) const {
-  const base::TimePoint deadline = std::chrono::steady_clock::now() + limits_.body_timeout;
+  const base::TimePoint deadline = base::steady_now() + limits_.body_timeout;
   ChunkedDecoder decoder(limits_.body_bytes);
   std::string body;
   std::string& input = connection.input();
@@ -111,7 +110,7 @@ RequestGate::BodyResult RequestGate::read_chunked(Connection& connection, BodyLe
       case Connection::Read::kClosed:
         return ClientLeft{};
     }
-    if (std::chrono::steady_clock::now() > deadline) {
+    if (base::steady_now() > deadline) {
       return body_too_slow();
     }
   }
@@ -132,7 +131,7 @@ void RequestGate::send_refusal(Connection& connection, const HttpError& error, b
   if (with_body) {
     text.append(error.body);
   }
-  connection.write(text, std::chrono::steady_clock::now() + limits_.write_timeout);
+  connection.write(text, base::steady_now() + limits_.write_timeout);
   connection.finish_and_drain();
 }
 

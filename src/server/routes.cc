@@ -49,8 +49,7 @@ std::vector<const Route*> RouteTable::at_path(std::string_view path) const {
   return found;
 }
 
-std::variant<const Route*, Preflight, Refusal> RouteTable::resolve(const RequestHead& head,
-                                                                   bool shed) const {
+Target RouteTable::resolve(const RequestHead& head, bool shed) const {
   const auto candidates = at_path(without_trailing_slash(head.path));
   if (head.method == "OPTIONS") {
     return Preflight{candidates.empty() ? "GET, HEAD, POST, OPTIONS" : allowed_methods(candidates)};

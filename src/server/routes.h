@@ -39,6 +39,9 @@ struct Preflight {
   std::string allow;
 };
 
+/// What a request asks for.
+using Target = std::variant<const Route*, Preflight, Refusal>;
+
 /// Filled before serving, constant afterwards.
 class RouteTable {
  public:
@@ -49,7 +52,7 @@ class RouteTable {
   /// The route of a request. Refuses with 401 without a valid key (unknown paths too), 404 for an
   /// unknown path, 405 with the allowed methods for a wrong method, and 503 when `shed` and the
   /// route takes time. One trailing slash is ignored.
-  std::variant<const Route*, Preflight, Refusal> resolve(const RequestHead& head, bool shed) const;
+  Target resolve(const RequestHead& head, bool shed) const;
 
   const std::vector<Route>& routes() const { return routes_; }
 

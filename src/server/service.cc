@@ -23,7 +23,7 @@ std::string_view to_string(Phase phase) {
 }
 
 Service::Service(std::vector<std::string> model_names)
-    : model_names_(std::move(model_names)), started_(std::chrono::steady_clock::now()) {
+    : model_names_(std::move(model_names)), started_(base::steady_now()) {
   DI_CHECK(!model_names_.empty());
 }
 
@@ -71,7 +71,7 @@ Result<const ServedModel*> Service::ready() const {
 }
 
 double Service::uptime_s() const {
-  return base::seconds_between(started_, std::chrono::steady_clock::now());
+  return base::seconds_between(started_, base::steady_now());
 }
 
 }  // namespace deepinfer::server

@@ -13,8 +13,7 @@ std::string sse_text(const std::vector<protocol::Event>& events) {
   return text;
 }
 
-SseWriter::SseWriter(httplib::DataSink& sink)
-    : sink_(sink), last_write_(std::chrono::steady_clock::now()) {}
+SseWriter::SseWriter(httplib::DataSink& sink) : sink_(sink), last_write_(base::steady_now()) {}
 
 bool SseWriter::write(const std::vector<protocol::Event>& events) {
   return events.empty() || send(sse_text(events));
@@ -25,7 +24,7 @@ bool SseWriter::write_keep_alive() {
 }
 
 bool SseWriter::send(const std::string& text) {
-  last_write_ = std::chrono::steady_clock::now();
+  last_write_ = base::steady_now();
   return sink_.write(text.data(), text.size());
 }
 
