@@ -5,16 +5,17 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "model/json_file.h"
 #include "model/safetensors.h"
 #include "model/tensor_inventory.h"
+#include "model/weight_index.h"
 #include "recipe/recipe.h"
 
 namespace deepinfer::cli {
@@ -22,7 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kIndexFile = "model.safetensors.index.json";
 // Missing tensors listed by name for one part; the others are counted.
 constexpr size_t kNamedPerPart = 4;
 
@@ -32,11 +32,6 @@ struct FoundTensor {
   int64_t bytes = 0;
   bool used = false;
 };
-
-std::string_view without_prefix(std::string_view name) {
-  constexpr std::string_view kPrefix = "model.";
-  return name.substr(0, kPrefix.size()) == kPrefix ? name.substr(kPrefix.size()) : name;
-}
 
 class Inspector {
  public:
@@ -87,42 +82,40 @@ class Inspector {
   void read_index() {
     const fs::path dir = report_.model_dir;
     std::error_code error;
-    if (fs::exists(dir / kIndexFile, error)) {
-      read_weight_map(dir / kIndexFile);
+    if (fs::exists(dir / model::kIndexFile, error)) {
+      read_weight_map(dir / model::kIndexFile);
       return;
     }
     auto entry = fs::directory_iterator(dir, error);
     for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
       if (entry->path().extension() == ".safetensors") {
-        files_[entry->path().filename().string()];
+        files_[entry->path().filename().string()] = std::nullopt;
       }
     }
     if (error) {
       problem(fmt::format("{}: {}", report_.model_dir, error.message()));
     } else if (files_.empty()) {
-      problem(fmt::format("no weights: neither {} nor a *.safetensors file", kIndexFile));
+      problem(fmt::format("no weights: neither {} nor a *.safetensors file", model::kIndexFile));
     }
   }
 
   void read_weight_map(const fs::path& path) {
-    std::ifstream in(path);
-    const auto index = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
-    if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
-      problem(fmt::format("{}: expected an object with a weight_map", kIndexFile));
+    const auto index = read_index_file(path.string());
+    if (!index.has_value()) {
+      problem(index.error().message());
       return;
     }
-    for (const auto& [name, file] : index["weight_map"].items()) {
-      const bool plain_name = file.is_string() && fs::path(file.get<std::string>()).filename() ==
-                                                      fs::path(file.get<std::string>());
-      if (plain_name) {
-        files_[file.get<std::string>()].insert(name);
-      } else {
-        problem(fmt::format("{}: {} is not in a file of this directory", kIndexFile, name));
-      }
+    for (const auto& [file, names] : *index) {
+      files_[file].emplace(names.begin(), names.end());
     }
   }
 
-  void read_shard(const std::string& name, const std::set<std::string>& expected) {
+  static Result<model::WeightIndex> read_index_file(const std::string& path) {
+    DI_ASSIGN(const model::Json json, model::read_json_file(path));
+    return model::parse_weight_index(json, path);
+  }
+
+  void read_shard(const std::string& name, const std::optional<std::set<std::string>>& listed) {
     const fs::path path = fs::path(report_.model_dir) / name;
     const auto file = model::SafetensorsFile::open(path.string());
     if (!file.has_value()) {
@@ -132,17 +125,21 @@ class Inspector {
     ShardSummary shard{.name = name};
     for (const auto& [tensor, stored] : (*file)->tensors()) {
       const auto bytes = static_cast<int64_t>(stored.data.size());
+      ++shard.num_tensors;
+      shard.bytes += bytes;
+      if (listed.has_value() && !listed->contains(tensor)) {
+        continue;  // loading goes by the index, too
+      }
       const auto [entry, fresh] = tensors_.try_emplace(
-          std::string(without_prefix(tensor)), FoundTensor{stored.dtype, stored.shape, bytes});
+          std::string(model::plain_name(tensor)), FoundTensor{stored.dtype, stored.shape, bytes});
       if (!fresh) {
         problem(fmt::format("{}: {} is also in another file", name, tensor));
       }
-      ++shard.num_tensors;
-      shard.bytes += bytes;
     }
-    for (const std::string& tensor : expected) {
+    for (const std::string& tensor : listed.value_or(std::set<std::string>())) {
       if (!(*file)->tensors().contains(tensor)) {
-        problem(fmt::format("{}: {} is not in it, though {} says so", name, tensor, kIndexFile));
+        problem(
+            fmt::format("{}: {} is not in it, though {} says so", name, tensor, model::kIndexFile));
       }
     }
     report_.shards.push_back(std::move(shard));
@@ -214,8 +211,8 @@ class Inspector {
   }
 
   CheckpointReport report_;
-  /// File -> tensors the index places in it.
-  std::map<std::string, std::set<std::string>> files_;
+  /// File -> tensors the index places in it; no index, no set.
+  std::map<std::string, std::optional<std::set<std::string>>> files_;
   std::map<std::string, FoundTensor, std::less<>> tensors_;
 };
 

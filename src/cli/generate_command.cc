@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -30,7 +31,7 @@ struct GenerateOptions {
 Status open_files(const GenerateOptions& options, std::ifstream& in, std::ofstream& out) {
   if (!options.input_path.empty()) {
     in.open(options.input_path);
-    if (!in) {
+    if (!in || std::filesystem::is_directory(options.input_path)) {
       return invalid_argument("--input: cannot read " + options.input_path);
     }
   }

@@ -11,6 +11,7 @@
 
 #include "protocol/completion.h"
 #include "recipe/detokenizer.h"
+#include "recipe/json_reader.h"
 
 namespace deepinfer::cli {
 namespace {
@@ -183,11 +184,15 @@ std::string_view finish_name(FinishReason reason) {
 
 GenerateLine parse_generate_line(std::string_view text, int64_t line_number, const ModelInfo& model,
                                  const recipe::Recipe& recipe) {
-  const Json line = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!line.is_object()) {
-    return {line_number,
-            invalid_argument(fmt::format("line {} is not a JSON object", line_number))};
+  const Result<Json> read = recipe::read_json(text, {});
+  if (!read.has_value() || !read->is_object()) {
+    return {
+        line_number,
+        read.has_value()
+            ? invalid_argument(fmt::format("line {} is not a JSON object", line_number))
+            : read.error().with_context(fmt::format("line {} is not a JSON object", line_number))};
   }
+  const Json& line = *read;
   const auto id = line.find("id");
   Result<GenerateRequest> request = read_request(line, model, recipe);
   GenerateLine parsed{id != line.end() ? *id : Json(line_number), std::move(request)};

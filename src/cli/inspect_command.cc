@@ -79,7 +79,8 @@ int64_t weight_bytes(const CheckpointReport& report) {
   return bytes;
 }
 
-void add_memory_plan(Report& out, const CheckpointReport& report, const EngineConfig& engine,
+// False if the checkpoint does not fit.
+bool add_memory_plan(Report& out, const CheckpointReport& report, const EngineConfig& engine,
                      int64_t available_bytes) {
   const auto plan =
       engine::plan_memory(*report.config, engine, available_bytes, weight_bytes(report));
@@ -88,9 +89,10 @@ void add_memory_plan(Report& out, const CheckpointReport& report, const EngineCo
   for (std::string line; std::getline(lines, line);) {
     out.section("  " + line);
   }
+  return plan.has_value();
 }
 
-void add_verdict(Report& out, const CheckpointReport& report) {
+void add_verdict(Report& out, const CheckpointReport& report, bool fits) {
   if (report.config.has_value() && report.config->num_nextn_predict_layers > 0) {
     out.row("speculation", "{}",
             report.has_draft_weights ? "draft stages are complete (not run by this version)"
@@ -100,7 +102,8 @@ void add_verdict(Report& out, const CheckpointReport& report) {
     out.row("chat", "{}",
             report.has_chat_tokens ? "control tokens are complete"
                                    : "no control tokens: they are spelled out as plain text");
-    out.section("complete: this directory can be served");
+    out.section(fits ? "complete: this directory can be served"
+                     : "complete, but there is no memory plan for it: see above");
     return;
   }
   out.section(fmt::format("problems ({})", report.problems.size()));
@@ -121,11 +124,10 @@ std::string format_report(const CheckpointReport& report, const EngineConfig& en
   if (!report.shards.empty()) {
     add_weights(out, report);
   }
-  if (report.config.has_value()) {
-    add_memory_plan(out, report, engine, available_bytes);
-  }
+  const bool fits =
+      report.config.has_value() && add_memory_plan(out, report, engine, available_bytes);
   out.section("state");
-  add_verdict(out, report);
+  add_verdict(out, report, fits);
   return out.take();
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/exit_code.h"
 #include "cli/recipe_kinds.h"
+#include "recipe/json_reader.h"
 #include "recipe/tokenizer.h"
 
 namespace deepinfer::cli {
@@ -17,12 +18,14 @@ using recipe::Json;
 
 Json answer(const std::string& line, const std::string& kind, const RecipeKinds& kinds) {
   Json result = Json::object();
-  const Json parsed = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!parsed.is_object()) {
+  // Cases quote bodies as text; deeper lines hold nothing that a kind takes.
+  const auto read = recipe::read_json(line, {.max_depth = recipe::kMaxJsonDepth});
+  if (!read || !read->is_object()) {
     result["id"] = nullptr;
-    result["error"] = "the line is not a JSON object";
+    result["error"] = read ? "the line is not a JSON object" : read.error().message();
     return result;
   }
+  const Json& parsed = *read;
   result["id"] = parsed.value("id", Json());
   if (!parsed.contains("input") || !parsed["input"].is_object()) {
     result["error"] = "the line has no `input` object";

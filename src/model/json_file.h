@@ -1,6 +1,6 @@
 #pragma once
 
-/// JSON files of a model directory, with errors that name the file. Private to this module.
+/// JSON files of a model directory, with errors that name the file.
 
 #include <nlohmann/json.hpp>
 #include <string>

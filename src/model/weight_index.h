@@ -1,6 +1,6 @@
 #pragma once
 
-/// Names of tensors and of the files that hold them. Private to this module.
+/// Names of tensors and of the files that hold them.
 
 #include <map>
 #include <string>
@@ -17,6 +17,9 @@ std::string_view plain_name(std::string_view name);
 
 /// Whether a tensor belongs to the vision part, which this engine does not load.
 bool is_vision(std::string_view plain_name);
+
+/// The file that says which tensor is in which file, if there are several.
+inline constexpr std::string_view kIndexFile = "model.safetensors.index.json";
 
 /// Names of tensors by the file that holds them.
 using WeightIndex = std::map<std::string, std::vector<std::string>>;

@@ -14,7 +14,6 @@
 namespace deepinfer::model {
 namespace {
 
-constexpr const char* kIndexName = "model.safetensors.index.json";
 constexpr const char* kSingleName = "model.safetensors";
 
 std::string list_directory(const std::string& dir) {
@@ -64,7 +63,7 @@ Result<std::unique_ptr<WeightStore>> WeightStore::open(const std::string& dir) {
     return not_found(fmt::format("{}: no such model directory", dir));
   }
   std::unique_ptr<WeightStore> store(new WeightStore());
-  const std::string index = fmt::format("{}/{}", dir, kIndexName);
+  const std::string index = fmt::format("{}/{}", dir, kIndexFile);
   const std::string single = fmt::format("{}/{}", dir, kSingleName);
   if (std::filesystem::exists(index, error)) {
     DI_TRY(store->open_indexed(dir, index));
@@ -72,7 +71,7 @@ Result<std::unique_ptr<WeightStore>> WeightStore::open(const std::string& dir) {
     DI_TRY(store->open_single(single));
   } else {
     return failed_precondition(fmt::format("{}: no weights: expected {} or {}, found {}", dir,
-                                           kIndexName, kSingleName, list_directory(dir)));
+                                           kIndexFile, kSingleName, list_directory(dir)));
   }
   return store;
 }
@@ -113,7 +112,7 @@ Status WeightStore::open_indexed(const std::string& dir, const std::string& inde
       const auto it = shard->tensors().find(name);
       if (it == shard->tensors().end()) {
         return failed_precondition(fmt::format("{}: tensor {} is missing; {} says it is there",
-                                               shard->path(), name, kIndexName));
+                                               shard->path(), name, kIndexFile));
       }
       DI_TRY(add(name, it->second, *shard));
     }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "recipe/json_member.h"
@@ -68,6 +69,8 @@ Result<Encoding> encoding_of(const nlohmann::json& config) {
 
 Result<Encoding> read_encoding(const std::string& model_dir) {
   const std::string path = (std::filesystem::path(model_dir) / "config.json").string();
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return not_found(path + ": no such file");
   std::ifstream file(path);
   if (!file) return not_found(path + ": cannot be opened");
   const auto config = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);

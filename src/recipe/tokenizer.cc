@@ -18,6 +18,7 @@ Result<std::string> read_text(const std::string& path) {
   std::error_code error;
   const uint64_t size = std::filesystem::file_size(path, error);
   if (error) return not_found(path + ": " + error.message());
+  if (!std::filesystem::is_regular_file(path, error)) return not_found(path + ": is no file");
   if (size > kMaxFileBytes) {
     return failed_precondition(path + ": expected at most " + std::to_string(kMaxFileBytes) +
                                " bytes, got " + std::to_string(size));

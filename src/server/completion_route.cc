@@ -32,15 +32,24 @@ int64_t unix_seconds() {
       .count();
 }
 
-CompletionStream::Interrupted interruption_of(const Exchange& exchange) {
+// Why requests that are left at the end of a drain end.
+Status end_of_drain(const Service& service) {
+  const Status health = service.health();
+  return health.is_ok()
+             ? unavailable("the server is shutting down").with_reason(std::string(kReasonDraining))
+             : unavailable("the engine has failed: " + health.message())
+                   .with_reason(std::string(kReasonFailed));
+}
+
+CompletionStream::Interrupted interruption_of(const Exchange& exchange, const Service& service) {
   const Connection& connection = exchange.connection;
   const std::atomic<bool>& abandon = exchange.abandon;
-  return [&connection, &abandon]() -> Status {
+  return [&connection, &abandon, &service]() -> Status {
     if (connection.gone()) {
       return cancelled("the client left");
     }
     if (abandon.load(std::memory_order_acquire)) {
-      return unavailable("the server is shutting down").with_reason(std::string(kReasonDraining));
+      return end_of_drain(service);
     }
     return Status::ok();
   };
@@ -183,9 +192,9 @@ class CompletionHandler {
     const double recipe_s = base::seconds_between(start, base::steady_now());
     set_deadlines(prepared.requests, exchange, config_.request_timeout);
     const bool stream = prepared.stream;
-    DI_ASSIGN(
-        std::unique_ptr<CompletionStream> completion,
-        CompletionStream::submit(*model->llm, std::move(prepared), interruption_of(exchange)));
+    DI_ASSIGN(std::unique_ptr<CompletionStream> completion,
+              CompletionStream::submit(*model->llm, std::move(prepared),
+                                       interruption_of(exchange, service_)));
     return stream ? answer_stream(exchange, std::move(completion), res)
                   : answer_plain(exchange, *completion, recipe_s, res);
   }

@@ -17,6 +17,8 @@ constexpr milliseconds kWriteSlice{200};
 constexpr size_t kIdleInputBytes = 1024;
 constexpr size_t kDrainBytes = 1 << 20;
 constexpr milliseconds kDrainTime{300};
+constexpr milliseconds kHurriedDrainTime{20};
+constexpr milliseconds kHurriedWriteTime{1000};
 
 // Waits for `events` at most `limit`; false if nothing happened.
 bool wait_for_events(int fd, short events, milliseconds limit) {
@@ -59,6 +61,9 @@ Connection::Read Connection::read_before(std::string& out, size_t max_bytes,
 }
 
 bool Connection::write(std::string_view data, base::TimePoint deadline) {
+  if (hurried_) {
+    deadline = std::min(deadline, base::steady_now() + kHurriedWriteTime);
+  }
   while (!data.empty() && !write_failed_) {
     const ssize_t sent = ::send(fd(), data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent >= 0) {
@@ -96,7 +101,7 @@ void Connection::shutdown_socket() {
 
 void Connection::finish_and_drain() {
   ::shutdown(fd(), SHUT_WR);
-  const base::TimePoint deadline = base::steady_now() + kDrainTime;
+  const base::TimePoint deadline = base::steady_now() + (hurried_ ? kHurriedDrainTime : kDrainTime);
   std::string waste;
   size_t total = input_.size();
   while (total < kDrainBytes && read_before(waste, size_t{64} * 1024, deadline) == Read::kData) {

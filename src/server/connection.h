@@ -53,6 +53,9 @@ class Connection {
   void set_gone() { gone_.store(true, std::memory_order_release); }
   bool write_failed() const { return write_failed_; }
 
+  /// The thread that serves it now is one of few: waiting for this client ends soon.
+  void set_hurried(bool hurried) { hurried_ = hurried; }
+
   /// Ends both directions; a blocked read or write returns.
   void shutdown_socket();
   /// Sends FIN, then reads away what the client still sends (bounded in bytes and time): closing
@@ -64,6 +67,7 @@ class Connection {
   const UniqueFd socket_;
   const PeerAddress peer_;
   std::string input_;
+  bool hurried_ = false;
   bool write_failed_ = false;
   std::atomic<bool> gone_{false};
 };

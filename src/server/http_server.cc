@@ -37,7 +37,9 @@ GateLimits gate_limits(const HttpConfig& config, const HttpTuning& tuning) {
 
 WorkerLimits worker_limits(const HttpConfig& config, const HttpTuning& tuning) {
   WorkerLimits limits = tuning.workers;
-  limits.max_jobs = config.max_streams;
+  // Streams may not take every connection: probes need some, and clients beyond that an answer.
+  const int left_over = std::min(limits.reserve, config.max_connections / 2);
+  limits.max_jobs = std::min(config.max_streams, config.max_connections - left_over);
   return limits;
 }
 
@@ -173,13 +175,15 @@ bool HttpServer::shutdown(base::TimePoint deadline) {
 
 void HttpServer::serve(Connection& connection, bool shed) {
   bool keep = false;
+  connection.set_hurried(shed);
   try {
     do {
       keep = serve_one(connection, shed);
       // Some clients end a body with a line break of their own; no head begins with it.
       drop_leading_empty_lines(connection.input());
-      // A pipelined request is served at once; half of one waits without a thread.
-    } while (keep && head_is_decided(connection.input(), HeadLimits{}));
+      // A pipelined request is served at once; half of one waits without a thread. The few threads
+      // in reserve take one request each, so that no client keeps them from others.
+    } while (keep && !shed && head_is_decided(connection.input(), HeadLimits{}));
   } catch (const std::exception& error) {
     DI_LOG_ERROR("a request ended with an exception: {}", error.what());
     keep = false;
@@ -204,6 +208,9 @@ bool HttpServer::serve_one(Connection& connection, bool shed) {
     refuse_request(connection, *refusal, head, request_id);
     return false;
   }
+  // From here on a drain waits: whoever is still sending the body gets an answer.
+  const auto* route = std::get_if<const Route*>(&target);
+  const LongRunning counted(*this, route != nullptr && (*route)->long_running);
   BodyLease lease(body_budget_);
   auto body = gate_.read_body(connection, *head, lease);
   if (const auto* body_refusal = std::get_if<Refusal>(&body)) {
@@ -229,8 +236,6 @@ bool HttpServer::answer(Connection& connection, const RequestHead& head, std::st
                     .abandon = abandon_,
                     .lease = lease};
   Current current{exchange, target};
-  const auto* route = std::get_if<const Route*>(&target);
-  const LongRunning counted(*this, route != nullptr && (*route)->long_running);
   const bool keep = head.wants_keep_alive && !draining_.load(std::memory_order_relaxed);
   GateStream stream(connection, compose_head(head), tuning_.write_timeout);
   bool closed = false;

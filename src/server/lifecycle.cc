@@ -131,10 +131,19 @@ class Run {
   }
 
  private:
+  // Files of a model directory can be anything; what reading them throws is a failed load.
+  Result<LoadedParts> guarded(const Loader& loader) {
+    try {
+      return loader(service_);
+    } catch (const std::exception& error) {
+      return failed_precondition(fmt::format("reading the model threw: {}", error.what()));
+    }
+  }
+
   void start_loading(Loader loader) {
     load_deadline_ = base::steady_now() + options_.startup_timeout;
     loader_ = base::NamedThread("di-load", [this, loader = std::move(loader)] {
-      auto loaded = loader(service_);
+      auto loaded = guarded(loader);
       if (loaded) {
         service_.start_serving(std::move(loaded->recipe), std::move(loaded->llm));
         DI_LOG_INFO("ready: {} on {}", service_.model_name(), server_.http().address());

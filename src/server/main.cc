@@ -49,6 +49,11 @@ Result<LoadedParts> load(const EngineConfig& config, Service& service) {
   return parts;
 }
 
+// `code`, unless what was printed did not arrive.
+int printed(int code) {
+  return std::fflush(stdout) == 0 || code != base::kExitOk ? code : base::kExitFailure;
+}
+
 // Everything that can be checked without reading weights.
 int dry_run(const EngineConfig& config) {
   Status status = model::load_model_config(config.model_dir).status();
@@ -60,7 +65,7 @@ int dry_run(const EngineConfig& config) {
     return base::exit_code_of(status);
   }
   std::printf("ok\n");
-  return base::kExitOk;
+  return printed(base::kExitOk);
 }
 
 int check_health(const HttpConfig& config) {
@@ -82,7 +87,7 @@ int run(const ServerOptions& options) {
   }
   if (options.print_config) {
     std::fputs(config_text(options.settings).c_str(), stdout);
-    return base::kExitOk;
+    return printed(base::kExitOk);
   }
   if (options.dry_run) {
     return dry_run(options.config.engine);
@@ -101,10 +106,11 @@ int main(int argc, char** argv) {
     const auto parsed = server::parse_options({argv + 1, argv + argc}, server::environment_pairs());
     if (const auto* exit = std::get_if<server::EarlyExit>(&parsed)) {
       std::fputs(exit->standard_output.c_str(), stdout);
+      const int code = server::printed(exit->code);
       if (!exit->standard_error.empty()) {
         std::fprintf(stderr, "%s\n", exit->standard_error.c_str());
       }
-      return exit->code;
+      return code;
     }
     return server::run(std::get<server::ServerOptions>(parsed));
   } catch (const std::exception& error) {

@@ -174,7 +174,7 @@ std::variant<Layer, EarlyExit> layer_of_file(const std::string& path, const CLI:
     return layer;
   }
   std::ifstream file(path);
-  if (!file) {
+  if (!file || std::filesystem::is_directory(path)) {
     return usage_error(fmt::format("--config: cannot read '{}'", path));
   }
   try {
@@ -217,6 +217,19 @@ Layer layer_of_environment(const Environment& environment, const CLI::App& app,
     }
   }
   return layer;
+}
+
+// An empty key is more likely a secret that did not arrive than the wish for none.
+std::optional<EarlyExit> refuse_empty_keys(const Layer& layer,
+                                           const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto at = layer.find(name);
+    if (at != layer.end() && std::count(at->second.begin(), at->second.end(), "") > 0) {
+      return usage_error(fmt::format(
+          "--{}: an empty value would admit everybody; leave the setting out for that", name));
+    }
+  }
+  return std::nullopt;
 }
 
 // Adds what `layer` sets and no stronger source did, as arguments. An empty value sets nothing.
@@ -337,6 +350,10 @@ std::optional<EarlyExit> complete(Draft& draft) {
   if (const Status status = validate(config); !status.is_ok()) {
     return usage_error(status.message());
   }
+  const auto& names = config.http.served_model_names;
+  if (std::count(names.begin(), names.end(), "") > 0) {
+    return usage_error("--served-model-name: a name has at least one character");
+  }
   if (config.http.served_model_names.empty()) {
     config.http.served_model_names.push_back(directory_name(config.engine.model_dir));
   }
@@ -364,6 +381,13 @@ std::variant<ServerOptions, EarlyExit> parse_options(std::vector<std::string> ar
   }
   auto file = layer_of_file(given.config_file, first);
   if (const auto* exit = std::get_if<EarlyExit>(&file)) {
+    return *exit;
+  }
+  if (auto exit = refuse_empty_keys(variables, {"api-key", "api-key-file"})) {
+    return *exit;
+  }
+  // A printed configuration names the file of keys even if there is none.
+  if (auto exit = refuse_empty_keys(std::get<Layer>(file), {"api-key"})) {
     return *exit;
   }
   std::map<std::string, std::string> origins;

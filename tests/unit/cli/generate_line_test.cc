@@ -52,6 +52,15 @@ TEST_F(GenerateLineTest, ReadsEveryMember) {
   EXPECT_THAT(line.request->probe_logits, ElementsAre(1, 2));
 }
 
+TEST_F(GenerateLineTest, RefusesDeepNesting) {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  for (const std::string member : {"id", "other", "messages"}) {
+    EXPECT_THAT(
+        error_of("{\"" + member + "\":" + deep + ",\"prompt\":\"a\"}"),
+        HasSubstr("line 7 is not a JSON object: invalid JSON: nested deeper than 64 levels"));
+  }
+}
+
 TEST_F(GenerateLineTest, LeavesDefaultsWhereALineIsSilent) {
   const GenerateLine line = parse(R"({"prompt_token_ids": [5]})");
   ASSERT_TRUE(line.request.has_value());

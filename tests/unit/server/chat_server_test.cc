@@ -402,6 +402,18 @@ TEST_F(FieldCaseServer, F09_WhatIsLeftAtTheDeadlineIsToldSo) {
   EXPECT_TRUE(engine_is_empty());
 }
 
+TEST_F(ChatServerTest, AFailedEngineIsNoShutdown) {
+  start();
+  RawClient stream = connect();
+  stream.send(chat_post("ENDLESS", kStream));
+  ASSERT_TRUE(stream.read_until("more"));
+  service_->fail(unavailable("a step hangs"));
+  server_->drain(std::chrono::steady_clock::now());
+  const Json error = parse_stream(stream.read_response()->body).chunks.back()["error"];
+  EXPECT_EQ(error["code"], "engine_failed");
+  EXPECT_EQ(error["message"], "the engine has failed: a step hangs");
+}
+
 TEST_F(FieldCaseServer, A01_A02_EveryRouteNeedsAKeyUnlessListed) {
   config_.api_keys = {"right"};
   start();

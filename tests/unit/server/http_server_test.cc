@@ -326,6 +326,37 @@ TEST_F(HttpServerTest, AnswersHealthWhenEveryWorkerIsBusy) {
   EXPECT_EQ(again.body, "again");
 }
 
+TEST_F(HttpServerTest, StreamsLeaveConnectionsForHealth) {
+  config_.max_connections = 4;
+  start();
+  std::vector<RawClient> busy;
+  for (int i = 0; i < 2; ++i) {
+    busy.push_back(connect());
+    busy.back().send(post_text("/hold", "x"));
+  }
+  wait_for_held(2);
+  EXPECT_EQ(exchange(post_text("/hold", "x")).status, 503);
+  EXPECT_TRUE(alive());
+}
+
+// A client that asks on and on without reading gets its answers written with little patience.
+TEST_F(HttpServerTest, ReserveThreadsWaitForNobody) {
+  config_.max_streams = 1;
+  tuning_.workers.reserve = 1;
+  start();
+  RawClient busy = connect();
+  busy.send(post_text("/hold", "x"));
+  wait_for_held(1);
+  RawClient deaf = connect();
+  std::string requests;
+  for (int i = 0; i < 40'000; ++i) {
+    requests += get_text("/health");
+  }
+  base::NamedThread sender("deaf", [&] { deaf.send(requests); });
+  EXPECT_TRUE(alive());
+  deaf.close();
+}
+
 TEST_F(HttpServerTest, SlowHeadsHoldNoWorker) {
   config_.max_streams = 1;
   tuning_.workers.reserve = 1;
@@ -416,6 +447,22 @@ TEST_F(HttpServerTest, DrainFinishesRunningRequestsAndClosesThePort) {
   EXPECT_EQ(running.read_response()->body, "held");
   drainer.join();
   EXPECT_FALSE(connect().connected());
+}
+
+TEST_F(HttpServerTest, DrainWaitsForBodiesUnderWay) {
+  start();
+  RawClient uploading = connect();
+  uploading.send(
+      "POST /hold HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n");
+  ASSERT_TRUE(uploading.read_until("100 Continue\r\n\r\n"));
+  base::NamedThread drainer("drain", [this] {
+    EXPECT_TRUE(server_->shutdown(std::chrono::steady_clock::now() + std::chrono::seconds(20)));
+  });
+  uploading.send("x");
+  wait_for_held(1);
+  let_go();
+  uploading.read_response();  // the 100
+  EXPECT_EQ(uploading.read_response()->body, "held");
 }
 
 TEST_F(HttpServerTest, DrainAbandonsWhatIsStillRunningAtTheDeadline) {

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include "base/exit_code.h"
@@ -134,6 +135,20 @@ TEST_F(LifecycleDeathTest, AHungEngineEndsTheProcess) {
 TEST_F(LifecycleDeathTest, ASignalEndsTheProcessWhenTheEngineCannotStop) {
   EXPECT_EXIT(std::_Exit(serve_hung(Status::ok())), ::testing::ExitedWithCode(base::kExitFailure),
               "E the engine is still in a step;");
+}
+
+TEST_F(LifecycleDeathTest, ALoadThatThrowsIsAFailedLoad) {
+  const auto serve_throwing = [] {
+    block_signals();
+    static_cast<void>(base::configure_logging("info", "text"));
+    ServerOptions options;
+    options.config.http.port = 0;
+    options.config.http.served_model_names = {"none"};
+    return serve_until_signal(
+        options, [](Service&) -> Result<LoadedParts> { throw std::runtime_error("not a file"); });
+  };
+  EXPECT_EXIT(std::_Exit(serve_throwing()), ::testing::ExitedWithCode(base::kExitModel),
+              "cannot load the model: reading the model threw: not a file");
 }
 
 TEST_F(LifecycleDeathTest, ASignalEndsTheProcessWhenARequestCannotStop) {

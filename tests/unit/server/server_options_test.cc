@@ -115,6 +115,7 @@ TEST(ServerOptions, AnUnknownKeyInTheFileIsAnError) {
   EXPECT_EQ(exit.code, 2);
   EXPECT_NE(exit.standard_error.find("max-num-sequences"), std::string::npos);
   EXPECT_EQ(refused({"m", "--config", "/no/such/file"}).code, 2);
+  EXPECT_EQ(refused({"m", "--config", "/"}).code, 2);
 }
 
 TEST(ServerOptions, ErrorsNameTheFlagFirst) {
@@ -125,6 +126,8 @@ TEST(ServerOptions, ErrorsNameTheFlagFirst) {
       {{"m", "--shutdown-timeout", "-1"}, "--shutdown-timeout: "},
       {{"m", "--tensor-parallel-size", "2"}, "--tensor-parallel-size: there is no tensor"},
       {{"m", "--dtype", "float16"}, "--dtype: "},
+      {{"m", "--served-model-name", ""}, "--served-model-name: "},
+      {{"m", "--hang-timeout", "0"}, "--hang-timeout: "},
       {{"m", "--expert-parallel-size", "8"}, "--expert-parallel-size: 8 ranks"},
       {{"m", "--expert-parallel-size", "4", "--data-parallel-size", "3"},
        "--expert-parallel-size: 4 must equal"},
@@ -140,6 +143,16 @@ TEST(ServerOptions, ErrorsNameTheFlagFirst) {
     EXPECT_EQ(exit.standard_error.compare(0, expected.size(), expected), 0)
         << exit.standard_error << " instead of " << expected;
     EXPECT_EQ(exit.standard_error.find('\n'), std::string::npos);
+  }
+}
+
+TEST(ServerOptions, AnEmptyKeyNeverMeansNoKey) {
+  for (const char* variable : {"DEEPINFER_ARG_API_KEY", "DEEPINFER_ARG_API_KEY_FILE"}) {
+    EXPECT_EQ(refused({"m"}, {{variable, ""}}).code, 2) << variable;
+  }
+  for (const char* line : {"api-key = \"\"\n", "api-key = [\"a\", \"\"]\n"}) {
+    const ConfigFile file(line);
+    EXPECT_EQ(refused({"m", "--config", file.path()}).code, 2) << line;
   }
 }
 
