@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs everything that building and testing need on Debian 12: packages from apt and a
-# project-local Python environment in .venv. Safe to run again; when nothing is missing it does
-# nothing and needs neither root nor network.
+# Installs everything that building and testing need on Debian 12: packages from apt, the sources
+# of XGrammar in .deps and a project-local Python environment in .venv. Safe to run again; when
+# nothing is missing it does nothing and needs neither root nor network.
 #
 #   scripts/setup.sh            install what is missing
 #   scripts/setup.sh --check    only say what is missing; exit 1 if something is
@@ -32,6 +32,8 @@ BUILD_PACKAGES=(
   "ninja-build 1.11.1"
   "nlohmann-json3-dev 3.11.2"
   "pkg-config 1.8.1"
+  "python3 3.11"
+  "python3-venv 3.11"
 )
 CHECK_PACKAGES=(
   "binutils 2.40"
@@ -40,9 +42,14 @@ CHECK_PACKAGES=(
   "clang-tidy 14.0"
   "git 2.39"
   "libclang-rt-14-dev 14.0"
-  "python3 3.11"
-  "python3-venv 3.11"
 )
+
+# The library behind structured output (Apache-2.0), built from its source package; its wheel has
+# neither headers nor a library to link.
+XGRAMMAR=xgrammar-0.2.9
+XGRAMMAR_SHA256=87b466bca2475e29bb0323abc62c6c33cbcbcff47e5fb800a3e2099ac9620b90
+# What is compiled, and the terms it comes under.
+XGRAMMAR_PARTS=(cpp include 3rdparty/picojson 3rdparty/dlpack/include 3rdparty/dlpack/LICENSE LICENSE NOTICE)
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() {
@@ -144,6 +151,36 @@ install_venv() {
   venv_stamp >.venv/.requirements
 }
 
+xgrammar_is_current() {
+  [[ -f .deps/$XGRAMMAR/.sha256 && $(cat ".deps/$XGRAMMAR/.sha256") == "$XGRAMMAR_SHA256" ]]
+}
+
+# Fetches, checks and unpacks into a folder of its own, which takes its place only when complete.
+install_xgrammar() {
+  say "fetching the source package of ${XGRAMMAR/-/ } into .deps"
+  mkdir -p .deps
+  local work
+  work=$(mktemp -d .deps/fetch.XXXXXX)
+  if ! { /usr/bin/python3 -m venv "$work/venv" &&
+    "$work/venv/bin/python" -m pip download --disable-pip-version-check --quiet --no-deps \
+      --no-binary xgrammar --dest "$work" "${XGRAMMAR/-/==}"; } >"$work/log" 2>&1; then
+    tail -n 8 "$work/log" >&2
+    rm -rf "$work"
+    fail "pip failed (its last lines are above). Is the package index reachable?" \
+      "Needed: the source package of ${XGRAMMAR/-/ }. A machine without network can take over" \
+      "the folder .deps/$XGRAMMAR of another clone."
+  fi
+  if ! sha256sum --check --status <<<"$XGRAMMAR_SHA256  $work/$XGRAMMAR.tar.gz"; then
+    rm -rf "$work"
+    fail "the source package of ${XGRAMMAR/-/ } does not have the SHA-256 written in this script"
+  fi
+  tar -xzf "$work/$XGRAMMAR.tar.gz" -C "$work" "${XGRAMMAR_PARTS[@]/#/$XGRAMMAR/}"
+  echo "$XGRAMMAR_SHA256" >"$work/$XGRAMMAR/.sha256"
+  rm -rf ".deps/$XGRAMMAR"
+  mv "$work/$XGRAMMAR" .deps/
+  rm -rf "$work"
+}
+
 command -v dpkg-query >/dev/null || fail "this script installs Debian packages; here is no dpkg." \
   "On another system install the equivalents of:" "  ${wanted[*]%% *}"
 
@@ -155,6 +192,10 @@ if [[ $mode == check ]]; then
     say "  apt-get install -y --no-install-recommends ${missing[*]}"
     problems=1
   fi
+  if ! xgrammar_is_current; then
+    say "the sources of ${XGRAMMAR/-/ } are missing in .deps"
+    problems=1
+  fi
   if ((with_checks)) && ! venv_is_current; then
     say "the Python environment .venv is missing or out of date"
     problems=1
@@ -164,6 +205,7 @@ if [[ $mode == check ]]; then
 fi
 
 if ((${#missing[@]})); then install_packages; fi
+if ! xgrammar_is_current; then install_xgrammar; fi
 if ((with_checks)) && ! venv_is_current; then install_venv; fi
 for entry in "${unlike[@]}"; do say "note: not the tested version: $entry"; done
 say "everything is installed"
