@@ -10,7 +10,7 @@ if(NOT EXISTS ${XGRAMMAR_DIR}/.sha256)
 endif()
 
 file(GLOB_RECURSE XGRAMMAR_SOURCES ${XGRAMMAR_DIR}/cpp/*.cc)
-list(FILTER XGRAMMAR_SOURCES EXCLUDE REGEX "/cpp/(tvm_ffi/.*|testing)\\.cc$")
+list(FILTER XGRAMMAR_SOURCES EXCLUDE REGEX "/cpp/tvm_ffi/")
 
 add_library(xgrammar STATIC ${XGRAMMAR_SOURCES})
 target_include_directories(xgrammar SYSTEM PUBLIC

@@ -10,11 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "deepinfer/constraint.h"
 #include "deepinfer/status.h"
 
 namespace deepinfer {
-
-using TokenId = int32_t;
 
 /// How tokens are drawn. The defaults sample from the unmodified distribution.
 struct SamplingParams {
@@ -56,6 +55,9 @@ struct GenerateRequest {
   std::vector<TokenId> stop_token_ids;
   /// EOS does not end the generation (benchmarks).
   bool ignore_eos = false;
+  /// What the output must look like. It goes before `min_tokens`, and excludes `ignore_eos`: the
+  /// end is allowed exactly where the constraint may end.
+  std::optional<ConstraintSpec> constraint;
   /// Smaller runs earlier.
   int32_t priority = 0;
   /// The request fails with kDeadlineExceeded when it is not finished by then.

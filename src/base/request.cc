@@ -59,6 +59,10 @@ Status validate(const GenerateRequest& request) {
                                         request.max_tokens, request.min_tokens))
         .with_param("min_tokens");
   }
+  if (request.constraint && request.ignore_eos) {
+    return invalid_argument("ignore_eos cannot be combined with a constraint of the output")
+        .with_param("ignore_eos");
+  }
   return validate(request.sampling);
 }
 

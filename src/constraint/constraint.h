@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "constraint/schema_check.h"
+#include "constraint/schema_limits.h"
 #include "deepinfer/constraint.h"
 #include "deepinfer/status.h"
 

@@ -89,6 +89,18 @@ class Cache {
   std::unordered_map<std::string, std::list<Entry>::iterator> by_key_;
 };
 
+/// The library takes tokens without bytes for ones that can never come. Control tokens get bytes
+/// that no text has, for they are not UTF-8, and so can be matched by their ids and by nothing
+/// else.
+std::vector<std::string> with_control_tokens(std::vector<std::string> tokens) {
+  for (size_t id = 0; id < tokens.size(); ++id) {
+    if (tokens[id].empty()) {
+      tokens[id] = fmt::format("\xFF\xFE{}", id);
+    }
+  }
+  return tokens;
+}
+
 Status refusal(std::string message, std::string_view reason) {
   return invalid_argument(std::move(message)).with_reason(std::string(reason));
 }
@@ -114,7 +126,7 @@ class ConstraintCompiler::Impl {
   Impl(const Vocabulary& vocabulary, const CompilerOptions& options)
       : options_(options),
         stop_tokens_(vocabulary.stop_tokens),
-        tokens_(vocabulary.tokens, xgrammar::VocabType::RAW,
+        tokens_(with_control_tokens(vocabulary.tokens), xgrammar::VocabType::RAW,
                 static_cast<int>(vocabulary.tokens.size()), stop_tokens_),
         compiler_(tokens_, /*max_threads=*/1, /*cache_enabled=*/false),
         cache_(options.cache_bytes) {

@@ -7,22 +7,12 @@
 #include <string>
 #include <string_view>
 
+#include "constraint/schema_limits.h"
 #include "deepinfer/status.h"
 
 namespace deepinfer::constraint {
 
 using Json = nlohmann::ordered_json;
-
-/// Bounds of one schema. Beyond them compiling costs more than a request may.
-struct SchemaLimits {
-  size_t max_bytes = size_t{256} * 1024;
-  int max_depth = 64;
-  int max_nodes = 4096;
-  int max_enum_values = 4096;
-  size_t max_pattern_bytes = 4096;
-  /// Of minLength, maxLength, minItems, maxItems, minProperties and maxProperties.
-  int64_t max_count = 65536;
-};
 
 /// Parses `text` within the limits of size and depth.
 Result<Json> parse_schema(std::string_view text, const SchemaLimits& limits);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 #include <vector>
 
 #include "constraint/grammar_builder.h"
@@ -137,11 +138,11 @@ class TagBuilder {
     block.push_back(calls);
     block.push_back(text("</"));
     block.push_back(marker_);
-    block.push_back(text(spec_.markup.block + ">"));
+    block.push_back(text(fmt::format("{}>", spec_.markup.block)));
     if (spec_.begins_in_block) {
       return sequence(std::move(block));
     }
-    block.insert(block.begin(), text(spec_.markup.block + ">\n"));
+    block.insert(block.begin(), text(fmt::format("{}>\n", spec_.markup.block)));
     if (!spec_.call_required) {
       return Json{{"type", "token_dispatch"},
                   {"rules", Json::array({Json::array({spec_.markup.marker, sequence(block)})})},
@@ -172,10 +173,12 @@ class TagBuilder {
   }
 
   Json open_tag(const std::string& words) const {
-    return sequence(Json::array({text("<"), marker_, text(spec_.markup.space + words)}));
+    return sequence(
+        Json::array({text("<"), marker_, text(fmt::format("{}{}", spec_.markup.space, words))}));
   }
   Json close_tag(const std::string& words) const {
-    return sequence(Json::array({text("</"), marker_, text(spec_.markup.space + words)}));
+    return sequence(
+        Json::array({text("</"), marker_, text(fmt::format("{}{}", spec_.markup.space, words))}));
   }
 
   Result<Json> call(const ConstrainedTool& tool) {
@@ -239,7 +242,8 @@ class TagBuilder {
     }
     // Without `strict` the types that can be enforced are, and what cannot be is left free.
     const bool enforced =
-        tool.strict || check_subschema(root, schema, "#/properties/" + name, limits_).is_ok();
+        tool.strict ||
+        check_subschema(root, schema, fmt::format("#/properties/{}", name), limits_).is_ok();
     return sequence(Json::array({open_tag(fmt::format("parameter name=\"{}", name)),
                                  enforced ? values(root, schema) : any_values()}));
   }
@@ -303,8 +307,20 @@ class TagBuilder {
             : "root ::= [^]*");
   }
 
-  /// The grammar of a JSON string without its quotes: formats have neither in them.
-  static std::string unquoted(std::string ebnf) { return ebnf; }
+  /// The grammar of a JSON string without its quotes. Throws if the library writes it otherwise.
+  static std::string unquoted(const std::string& ebnf) {
+    constexpr std::string_view kHead = "\nroot ::= ((\"\\\"\" ";
+    constexpr std::string_view kTail = " \"\\\"\"))\n";
+    const size_t head = ebnf.find(kHead);
+    const size_t tail = head == std::string::npos ? head : ebnf.find(kTail, head);
+    if (tail == std::string::npos || tail != ebnf.find('\n', head + 1) + 1 - kTail.size()) {
+      throw std::runtime_error("`format` cannot be enforced in a parameter");
+    }
+    const std::string_view all = ebnf;
+    const size_t body = head + kHead.size();
+    return fmt::format("{}\nroot ::= {}\n{}", all.substr(0, head), all.substr(body, tail - body),
+                       all.substr(tail + kTail.size()));
+  }
 
   const ConstraintSpec& spec_;
   const SchemaLimits& limits_;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "constraint/constraint.h"
 #include "deepinfer/request.h"
 #include "deepinfer/status.h"
 
@@ -23,6 +24,9 @@ struct SamplingRow {
   int32_t position = 0;
   /// Tokens that must not be drawn now (EOS and stop tokens before `min_tokens`).
   std::vector<TokenId> banned;
+  /// Says which tokens may come; absent while nothing is constrained. It belongs to the sequence,
+  /// which outlives the step.
+  constraint::ConstraintState* constraint = nullptr;
   /// (token, times generated so far); filled only when a penalty is set.
   std::vector<std::pair<TokenId, int32_t>> generated_counts;
   /// Raw logits to report.

@@ -85,7 +85,14 @@ SequenceOutput Sampler::sample(const SamplingRow& row, std::span<float> logits) 
   const double normalizer = row.params.logprobs ? log_sum_exp(logits, raw.max_logit) : 0.0;
 
   adjust(row, logits);
-  const float max_logit = replaced_.empty() ? raw.max_logit : scan(logits).max_logit;
+  if (row.constraint != nullptr) {
+    output.error = constrain(row, logits);
+    if (!output.error.is_ok()) {
+      return output;
+    }
+  }
+  const bool changed = !replaced_.empty() || row.constraint != nullptr;
+  const float max_logit = changed ? scan(logits).max_logit : raw.max_logit;
   if (max_logit == kMinusInfinity) {
     output.error = internal_error(
         fmt::format("every token is banned at position {}: nothing to draw", row.position));
@@ -121,6 +128,42 @@ void Sampler::adjust(const SamplingRow& row, std::span<float> logits) {
   for (const TokenId token : row.banned) {
     change(token, kMinusInfinity);
   }
+}
+
+// Forbidden tokens are not recorded as replaced: none of them is drawn, so no raw value is needed.
+Status Sampler::constrain(const SamplingRow& row, std::span<float> logits) {
+  mask_.resize(row.constraint->mask_words());
+  DI_ASSIGN(const bool is_limited, row.constraint->fill_mask(mask_));
+  if (!is_limited) {
+    return Status::ok();
+  }
+  const auto is_allowed = [&](size_t token) {
+    return token / 32 < mask_.size() && (mask_[token / 32] >> (token % 32) & 1U) != 0;
+  };
+  bool possible = false;
+  for (size_t word = 0; word * 32 < logits.size(); ++word) {
+    const size_t begin = word * 32;
+    const size_t end = std::min(begin + 32, logits.size());
+    const uint32_t bits = word < mask_.size() ? mask_[word] : 0;
+    if (bits == 0) {
+      std::fill(logits.begin() + static_cast<std::ptrdiff_t>(begin),
+                logits.begin() + static_cast<std::ptrdiff_t>(end), kMinusInfinity);
+      continue;
+    }
+    for (size_t token = begin; token < end; ++token) {
+      if ((bits >> (token - begin) & 1U) == 0) {
+        logits[token] = kMinusInfinity;
+      }
+      possible |= logits[token] != kMinusInfinity;
+    }
+  }
+  for (size_t i = 0; !possible && i < row.banned.size(); ++i) {
+    const auto token = static_cast<size_t>(row.banned[i]);
+    if (is_allowed(token)) {
+      logits[token] = raw_logit(logits, row.banned[i]);
+    }
+  }
+  return Status::ok();
 }
 
 float Sampler::raw_logit(std::span<const float> logits, TokenId token) const {

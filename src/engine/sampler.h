@@ -17,7 +17,8 @@ namespace deepinfer::engine {
 /// 1. probed logits and log probabilities are read from the raw logits (log-softmax at
 ///    temperature 1; tokens whose logit is -inf are left out of `top`);
 /// 2. logit bias is added, then presence and frequency penalties are subtracted, then banned
-///    tokens get -inf;
+///    tokens and those the constraint forbids get -inf; a ban that leaves a constraint no token
+///    at all is lifted;
 /// 3. temperature 0 takes the largest logit, ties to the smaller id. Otherwise the logits are
 ///    divided by the temperature and top-k, top-p (over what top-k kept) and min-p (relative
 ///    to the likeliest token) each cut the tail of the order "larger logit first, then smaller
@@ -40,6 +41,7 @@ class Sampler {
 
   static bool better(const Candidate& a, const Candidate& b);
   void adjust(const SamplingRow& row, std::span<float> logits);
+  Status constrain(const SamplingRow& row, std::span<float> logits);
   float raw_logit(std::span<const float> logits, TokenId token) const;
   std::vector<Candidate>& best(std::span<const float> logits, size_t count);
   void report_top(std::span<const float> logits, int32_t count, PositionLogprobs& out);
@@ -53,6 +55,7 @@ class Sampler {
   std::vector<Candidate> candidates_;
   /// Raw values of the logits that `adjust` changed.
   std::vector<Candidate> replaced_;
+  std::vector<uint32_t> mask_;
 };
 
 }  // namespace deepinfer::engine

@@ -229,4 +229,19 @@ Result<TokenMap> load_token_map(const std::string& dir) {
   return token_map_from_json(root);
 }
 
+Result<std::vector<std::string>> load_token_bytes(const std::string& dir, int32_t vocab_size) {
+  DI_ASSIGN(const Json root, read_json_file(dir + "/tokenizer.json"));
+  Spellings plain;
+  Spellings added;
+  DI_TRY(add_vocabulary(root, plain));
+  DI_TRY(add_added_tokens(root, added));
+  std::vector<std::string> bytes(static_cast<size_t>(vocab_size));
+  for (const auto& [id, spelling] : plain) {
+    if (id < bytes.size() && !added.contains(id)) {
+      bytes[id] = spelled_bytes(spelling);
+    }
+  }
+  return bytes;
+}
+
 }  // namespace deepinfer::model

@@ -29,4 +29,8 @@ Result<TokenMap> load_token_map(const std::string& dir);
 /// The same from the text of a tokenizer.json.
 Result<TokenMap> parse_token_map(std::string_view text);
 
+/// The bytes of the `vocab_size` tokens of `dir`/tokenizer.json, by id: empty for added tokens and
+/// for ids without a spelling.
+Result<std::vector<std::string>> load_token_bytes(const std::string& dir, int32_t vocab_size);
+
 }  // namespace deepinfer::model

@@ -35,9 +35,10 @@ std::string item_of(std::string_view list, size_t index) {
 }
 
 ToolUse::ToolUse(const std::vector<RequestTool>& tools,
-                 const std::optional<RequestToolChoice>& given)
+                 const std::optional<RequestToolChoice>& given, std::optional<bool> parallel)
     : choice(tools.empty() || !given ? ChoiceKind::kAuto : given->kind),
-      in_use(!tools.empty() && choice != ChoiceKind::kNone) {}
+      in_use(!tools.empty() && choice != ChoiceKind::kNone),
+      single(!parallel.value_or(true)) {}
 
 bool ToolUse::forced() const {
   return choice == ChoiceKind::kRequired || choice == ChoiceKind::kNamed;
@@ -96,6 +97,8 @@ Status declare_tools(const ConversionJob& job, const std::vector<RequestTool>& t
     } else {
       DI_TRY(check_tool_schema(tool, item_of("tools", i).append(schema_member)));
     }
+    job.out.tool_schemas[tool.name] =
+        tools[i].parameters.is_null() ? Json::object() : tools[i].parameters;
     job.out.conversation.tools.push_back(std::move(tool));
   }
   return Status::ok();
@@ -124,13 +127,15 @@ Status apply_tool_choice(const ConversionJob& job, const ToolUse& use, const std
     }
     tools = {std::move(*at)};
   }
-  if (use.forced() && job.out.conversation.thinking_mode && !job.policy.refuse_unenforced) {
+  const bool on_thinking = use.forced() && job.out.conversation.thinking_mode;
+  if (on_thinking && !job.policy.refuse_unenforced) {
     return refuse_member("tool_choice", "Thinking mode does not support this tool_choice");
   }
   if (!use.in_use) {
     tools.clear();
   }
-  job.out.conversation.tool_choice = use.forced()                      ? ToolChoice::kRequired
+  // On thinking the prompt cannot open the call: it comes behind the reasoning.
+  job.out.conversation.tool_choice = use.forced() && !on_thinking      ? ToolChoice::kRequired
                                      : use.choice == ChoiceKind::kNone ? ToolChoice::kNone
                                                                        : ToolChoice::kAuto;
   return Status::ok();
@@ -190,32 +195,14 @@ Status set_top_p(const ConversionJob& job, std::optional<float> given, bool tool
   return Status::ok();
 }
 
-Status refuse_unenforced(const ConversionJob& job, const std::optional<RequestFormat>& format,
-                         const std::vector<RequestTool>& tools,
-                         const std::optional<RequestToolChoice>& choice,
-                         const EnforcedMembers& members) {
-  if (!job.policy.refuse_unenforced) {
-    return Status::ok();
-  }
-  if (format && format->kind != ResponseFormat::kText) {
-    return unsupported_member(std::string(members.format),
-                              "A `" + std::string(members.format) + "` other than `text`");
-  }
+Status refuse_unenforced(const ConversionJob& job, const std::vector<RequestTool>& tools,
+                         const std::optional<RequestToolChoice>& choice) {
   const bool forces =
       choice && (choice->kind == ChoiceKind::kRequired || choice->kind == ChoiceKind::kNamed);
-  if (forces && tools.empty()) {
-    return refuse_member("tool_choice", "`tool_choice` asks for a call, but there are no `tools`");
-  }
-  if (forces) {
-    return unsupported_member("tool_choice", "A `tool_choice` that forces a call");
-  }
-  for (size_t i = 0; i < tools.size() && ToolUse(tools, choice).in_use; ++i) {
-    if (tools[i].strict.value_or(false)) {
-      return unsupported_member(item_of("tools", i).append(members.strict),
-                                "`strict: true` on a tool");
-    }
-  }
-  return Status::ok();
+  return job.policy.refuse_unenforced && forces && tools.empty()
+             ? refuse_member("tool_choice",
+                             "`tool_choice` asks for a call, but there are no `tools`")
+             : Status::ok();
 }
 
 Result<Json> check_response_schema(const ConversionJob& job,
@@ -294,6 +281,54 @@ std::optional<OutputConstraint> output_constraint(const std::vector<recipe::Tool
   return std::nullopt;
 }
 
+/// The schema goes to the engine as the client wrote it: its strict rewrite loses definitions.
+std::optional<ConstraintSpec> format_constraint(const std::optional<RequestFormat>& format,
+                                                std::string_view member) {
+  ConstraintSpec spec;
+  spec.param = member;
+  switch (format ? format->kind : ResponseFormat::kText) {
+    case ResponseFormat::kText:
+      return std::nullopt;
+    case ResponseFormat::kJsonObject:
+      spec.kind = ConstraintSpec::Kind::kJsonObject;
+      break;
+    case ResponseFormat::kRegex:
+      spec.kind = ConstraintSpec::Kind::kRegex;
+      spec.text = format->regex;
+      break;
+    case ResponseFormat::kJsonSchema:
+      spec.kind = ConstraintSpec::Kind::kJsonSchema;
+      recipe::append_json(format->schema, recipe::JsonStyle::kCompact, spec.text);
+      break;
+  }
+  return spec;
+}
+
+/// Calls are enforced when one is forced or the tools are strict; then all of them are.
+std::optional<ConstraintSpec> calls_constraint(const ConvertedRequest& request,
+                                               const ToolUse& use) {
+  const auto& tools = request.conversation.tools;
+  const bool strict = std::any_of(tools.begin(), tools.end(),
+                                  [](const auto& tool) { return tool.strict.value_or(false); });
+  if (!use.forced() && !strict) {
+    return std::nullopt;
+  }
+  ConstraintSpec spec{.kind = ConstraintSpec::Kind::kToolCalls};
+  for (const recipe::ToolDeclaration& tool : tools) {
+    const auto schema = request.tool_schemas.find(tool.name);
+    ConstrainedTool& target = spec.tools.emplace_back();
+    target.name = tool.name;
+    target.strict = tool.strict.value_or(false);
+    recipe::append_json(schema == request.tool_schemas.end() ? tool.parameters : schema->second,
+                        recipe::JsonStyle::kCompact, target.parameters);
+  }
+  spec.call_required = use.forced();
+  spec.single_call = use.single;
+  spec.begins_in_block = request.parsing.starts_in_tool_calls;
+  spec.param = strict ? "tools" : "tool_choice";
+  return spec;
+}
+
 std::optional<ReasoningEffort> effort_of(EffortName name) {
   switch (name) {
     case EffortName::kNone:
@@ -317,7 +352,7 @@ std::optional<ReasoningEffort> effort_of(EffortName name) {
 
 void finish_conversion(const ConversionJob& job, const std::optional<EffortName>& effort,
                        const std::optional<RequestFormat>& format, const Json& constraint_schema,
-                       const ToolUse& use) {
+                       const ToolUse& use, std::string_view format_member) {
   recipe::Conversation& conversation = job.out.conversation;
   recipe::ParsingOptions& parsing = job.out.parsing;
   if (conversation.thinking_mode && effort) {
@@ -329,12 +364,16 @@ void finish_conversion(const ConversionJob& job, const std::optional<EffortName>
     conversation.response_regex = format->regex;
   }
   parsing.parse_tool_calls = use.in_use;
-  parsing.starts_in_tool_calls = use.forced();
+  parsing.starts_in_tool_calls = conversation.tool_choice == ToolChoice::kRequired;
   parsing.parse_json_output = conversation.response_format == ResponseFormat::kJsonObject;
   parsing.thinking_initial_stage =
       conversation.thinking_mode ? ThinkingStage::kReasoningStart : ThinkingStage::kNone;
   job.out.options.output_constraint =
       output_constraint(conversation.tools, use, format, constraint_schema);
+  if (job.policy.refuse_unenforced) {
+    job.out.constraint =
+        use.in_use ? calls_constraint(job.out, use) : format_constraint(format, format_member);
+  }
 }
 
 namespace {

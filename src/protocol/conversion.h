@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "deepinfer/constraint.h"
 #include "deepinfer/status.h"
 #include "protocol/chat/chat_request.h"
 #include "protocol/recipe_policy.h"
@@ -36,7 +37,8 @@ struct ConversionOptions {
   };
 };
 
-/// What guided decoding would have to enforce.
+/// What guided decoding would have to enforce, as the reference writes it. What the engine gets is
+/// `ConvertedRequest::constraint`.
 struct OutputConstraint {
   enum class Kind { kJson, kRegex, kToolCall, kToolCallRequired };
   Kind kind = Kind::kJson;
@@ -60,6 +62,10 @@ struct ConvertedRequest {
   /// Most tokens of reasoning the client wants.
   std::optional<uint64_t> thinking_budget;
   InferenceOptions options;
+  /// What the engine enforces; the ids of control tokens come with the prompt.
+  std::optional<ConstraintSpec> constraint;
+  /// The schemas of the declared tools as the client wrote them.
+  std::map<std::string, recipe::Json> tool_schemas;
   recipe::ParsingOptions parsing;
   recipe::Conversation conversation;
 };

@@ -33,8 +33,12 @@ struct ToolUse {
   RequestToolChoice::Kind choice = RequestToolChoice::Kind::kAuto;
   /// Tools are declared to the model.
   bool in_use = false;
+  /// One call at most.
+  bool single = false;
 
-  ToolUse(const std::vector<RequestTool>& tools, const std::optional<RequestToolChoice>& given);
+  /// `parallel` false: the client wants no more than one call.
+  ToolUse(const std::vector<RequestTool>& tools, const std::optional<RequestToolChoice>& given,
+          std::optional<bool> parallel = {});
   /// The answer must be a call.
   bool forced() const;
 };
@@ -67,7 +71,8 @@ Status declare_tools(const ConversionJob& job, const std::vector<RequestTool>& t
 /// Rewrites the schemas of strict tools.
 Status rewrite_strict_tools(const ConversionJob& job, const ToolUse& use);
 
-/// Declares only the tool that is named, none under `none`; refuses a call forced on thinking.
+/// Declares only the tool that is named, none under `none`. A call forced on thinking is refused
+/// or, where calls are enforced, left to come behind the reasoning.
 Status apply_tool_choice(const ConversionJob& job, const ToolUse& use, const std::string& named);
 
 /// `member` names the stop sequences, with `[i]` behind it if they came as a list.
@@ -78,18 +83,9 @@ Status set_stop_sequences(const ConversionJob& job, const std::vector<std::strin
 Status set_temperature(const ConversionJob& job, std::optional<float> given);
 Status set_top_p(const ConversionJob& job, std::optional<float> given, bool tools_in_use);
 
-/// What a protocol calls the members whose wishes nothing may enforce yet.
-struct EnforcedMembers {
-  std::string_view format = "response_format";
-  /// Behind `tools[i]`.
-  std::string_view strict = ".function.strict";
-};
-
-/// Refuses output that would have to be forced while nothing forces it.
-Status refuse_unenforced(const ConversionJob& job, const std::optional<RequestFormat>& format,
-                         const std::vector<RequestTool>& tools,
-                         const std::optional<RequestToolChoice>& choice,
-                         const EnforcedMembers& members);
+/// Refuses a choice that nothing can meet: a call without tools.
+Status refuse_unenforced(const ConversionJob& job, const std::vector<RequestTool>& tools,
+                         const std::optional<RequestToolChoice>& choice);
 
 /// Checks the schema of a response format and combinations with strict tools. Returns the
 /// schema that a constraint would enforce.
@@ -97,10 +93,10 @@ Result<Json> check_response_schema(const ConversionJob& job,
                                    const std::optional<RequestFormat>& format);
 
 /// Effort, response format, constraint and the parser's options, after all checks. The
-/// thinking stage is left at its usual start.
+/// thinking stage is left at its usual start. `format_member` names the format in errors.
 void finish_conversion(const ConversionJob& job, const std::optional<EffortName>& effort,
                        const std::optional<RequestFormat>& format, const Json& constraint_schema,
-                       const ToolUse& use);
+                       const ToolUse& use, std::string_view format_member = "response_format");
 
 /// True if `text` has the word `json`, in any case.
 bool contains_json_word(std::string_view text);

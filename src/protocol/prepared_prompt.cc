@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "protocol/conversion_steps.h"
+
 namespace deepinfer::protocol {
 
 ConversionOptions served_options(const ServiceInfo& info, const recipe::Recipe& recipe) {
@@ -35,7 +37,34 @@ Status fill_prompt(const ConvertedRequest& converted, const ServiceInfo& info,
             resolve_max_tokens(converted, target.prompt.size(),
                                static_cast<uint64_t>(info.model.max_model_len), policy));
   target.max_tokens = static_cast<int32_t>(std::min<uint32_t>(max_tokens, INT32_MAX));
+  DI_ASSIGN(target.constraint, complete_constraint(converted, recipe));
   return Status::ok();
+}
+
+Result<std::optional<ConstraintSpec>> complete_constraint(const ConvertedRequest& converted,
+                                                          const recipe::Recipe& recipe) {
+  std::optional<ConstraintSpec> spec = converted.constraint;
+  if (!spec) {
+    return spec;
+  }
+  const recipe::ControlTokens& control = recipe.control();
+  using recipe::ThinkingStage;
+  const ThinkingStage stage = converted.parsing.thinking_initial_stage;
+  const bool reasons =
+      stage == ThinkingStage::kReasoningStart || stage == ThinkingStage::kReasoningContinuation;
+  const bool calls = spec->kind == ConstraintSpec::Kind::kToolCalls;
+  if ((reasons && control.think_end < 0) || (calls && control.dsml < 0)) {
+    return unsupported_member(spec->param, "`" + spec->param +
+                                               "` for a tokenizer without the model's control "
+                                               "tokens");
+  }
+  if (reasons) {
+    spec->starts_after = control.think_end;
+  }
+  if (calls) {
+    spec->markup = recipe::call_markup(recipe.encoding(), control.dsml);
+  }
+  return spec;
 }
 
 std::vector<TokenId> end_tokens(const ServiceInfo& info, const GenerateRequest& request) {

@@ -3,6 +3,7 @@
 /// From a converted request to the engine's prompt and limits; the same for every protocol.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "deepinfer/request.h"
@@ -21,7 +22,12 @@ Result<std::vector<TokenId>> encode_prompt(const ConvertedRequest& converted,
                                            const ServiceInfo& info, const recipe::Recipe& recipe,
                                            const RecipePolicy& policy);
 
-/// Fills in the prompt and the output limit.
+/// The request's constraint with the ids of the recipe's control tokens. kInvalidArgument if the
+/// tokenizer lacks one that it needs.
+Result<std::optional<ConstraintSpec>> complete_constraint(const ConvertedRequest& converted,
+                                                          const recipe::Recipe& recipe);
+
+/// Fills in the prompt, the output limit and the constraint.
 Status fill_prompt(const ConvertedRequest& converted, const ServiceInfo& info,
                    const recipe::Recipe& recipe, const RecipePolicy& policy,
                    GenerateRequest& target);

@@ -3,8 +3,16 @@
 #include <string_view>
 
 #include "recipe/encodings.h"
+#include "recipe/prompt_texts.h"
 
 namespace deepinfer::recipe {
+
+ToolCallMarkup call_markup(Encoding encoding, TokenId marker) {
+  const PromptTexts& texts = prompt_texts(encoding);
+  return {.marker = marker,
+          .block = std::string(texts.calls_tag),
+          .space = std::string(texts.tag_space)};
+}
 
 RenderedPrompt render(Encoding encoding, const Conversation& conversation,
                       const std::string& image_token) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "deepinfer/constraint.h"
 #include "deepinfer/request.h"
 #include "recipe/chat.h"
 #include "recipe/tokenizer.h"
@@ -15,6 +16,9 @@ namespace deepinfer::recipe {
 
 /// Prompt encodings; chosen from the model's configuration, together with its parser.
 enum class Encoding { kV4, kV41 };
+
+/// How the encoding writes calls, for constraints; `marker` is the id of the DSML token.
+ToolCallMarkup call_markup(Encoding encoding, TokenId marker);
 
 /// A prompt as text, with the parts that are control tokens marked.
 struct RenderedPrompt {

@@ -40,7 +40,8 @@ Dispatcher::~Dispatcher() {
 
 Result<std::unique_ptr<Llm>> Dispatcher::start(const Options& options,
                                                ExecutorFactory make_executor,
-                                               const base::Clock& clock) {
+                                               const base::Clock& clock,
+                                               const CompilerFactory& make_compiler) {
   std::unique_ptr<Dispatcher> dispatcher(new Dispatcher(options, clock));
   DI_ASSIGN(const engine::ExecutorCapacity capacity,
             dispatcher->rank_.start(std::move(make_executor)));
@@ -49,6 +50,9 @@ Result<std::unique_ptr<Llm>> Dispatcher::start(const Options& options,
                         .eos_token_ids = capacity.eos_token_ids,
                         .system_fingerprint = capacity.fingerprint};
   dispatcher->blocks_total_ = capacity.num_blocks;
+  if (make_compiler) {
+    dispatcher->compiler_ = make_compiler(capacity);
+  }
   return std::unique_ptr<Llm>(std::move(dispatcher));
 }
 
@@ -58,14 +62,32 @@ Result<std::unique_ptr<OutputStream>> Dispatcher::submit(GenerateRequest request
     refused_.add();
     return checked;
   }
-  auto stream = admit(std::move(request));
+  auto constraint = compile(request);
+  if (!constraint) {
+    refused_.add();
+    return constraint.error();
+  }
+  auto stream = admit(std::move(request), *std::move(constraint));
   if (!stream) {
     refused_.add();
   }
   return stream;
 }
 
-Result<std::unique_ptr<OutputStream>> Dispatcher::admit(GenerateRequest request) {
+Result<Dispatcher::Compiled> Dispatcher::compile(const GenerateRequest& request) {
+  if (!request.constraint) {
+    return Compiled();
+  }
+  if (!compiler_) {
+    return Status(unimplemented("this engine has no tokenizer to enforce a constraint with")
+                      .with_param(request.constraint->param));
+  }
+  DI_ASSIGN(auto compiled, compiler_->compile(*request.constraint));
+  return Compiled(std::move(compiled));
+}
+
+Result<std::unique_ptr<OutputStream>> Dispatcher::admit(GenerateRequest request,
+                                                        Compiled constraint) {
   const auto output = std::make_shared<OutputQueue>();
   const std::lock_guard lock(submit_mutex_);
   DI_TRY(rank_.failure());
@@ -75,6 +97,7 @@ Result<std::unique_ptr<OutputStream>> Dispatcher::admit(GenerateRequest request)
   const uint64_t seed = request.sampling.seed.value_or(derive_seed(options_.seed, id));
   const bool queued = rank_.inbox()->try_push(SubmitCommand{.id = id,
                                                             .request = std::move(request),
+                                                            .constraint = std::move(constraint),
                                                             .seed = seed,
                                                             .submitted = clock_.now(),
                                                             .output = output});

@@ -4,16 +4,23 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "constraint/constraint.h"
 #include "deepinfer/llm.h"
 #include "scheduler/admission.h"
 #include "scheduler/rank_loop.h"
 
 namespace deepinfer::scheduler {
+
+/// Makes the compiler of constraints for an engine; null if it cannot enforce any.
+using CompilerFactory =
+    std::function<std::unique_ptr<constraint::ConstraintCompiler>(const engine::ExecutorCapacity&)>;
 
 /// Implements `Llm` over one rank. Requests are checked against the model here, so nothing a
 /// client sends can fail a step.
@@ -29,7 +36,8 @@ class Dispatcher final : public Llm {
 
   /// Makes the executor on its rank's thread and waits for its self-test token.
   static Result<std::unique_ptr<Llm>> start(const Options& options, ExecutorFactory make_executor,
-                                            const base::Clock& clock);
+                                            const base::Clock& clock,
+                                            const CompilerFactory& make_compiler = {});
   ~Dispatcher() override;
 
   const ModelInfo& model() const override { return model_; }
@@ -41,13 +49,17 @@ class Dispatcher final : public Llm {
  private:
   Dispatcher(const Options& options, const base::Clock& clock);
 
-  Result<std::unique_ptr<OutputStream>> admit(GenerateRequest request);
+  using Compiled = std::optional<constraint::CompiledConstraint>;
+
+  Result<Compiled> compile(const GenerateRequest& request);
+  Result<std::unique_ptr<OutputStream>> admit(GenerateRequest request, Compiled constraint);
 
   // Constant once started.
   const Options options_;
   const base::Clock& clock_;
   ModelInfo model_;
   int32_t blocks_total_ = 0;
+  std::unique_ptr<constraint::ConstraintCompiler> compiler_;
 
   // Thread-safe by themselves.
   base::Counter refused_;

@@ -3,10 +3,12 @@
 /// What a rank is asked to do by other threads.
 
 #include <memory>
+#include <optional>
 #include <variant>
 
 #include "base/channel.h"
 #include "base/clock.h"
+#include "constraint/constraint.h"
 #include "deepinfer/request.h"
 #include "scheduler/sequence.h"
 
@@ -18,6 +20,8 @@ class OutputQueue;
 struct SubmitCommand {
   SequenceId id = 0;
   GenerateRequest request;
+  /// The compiled form of the request's constraint.
+  std::optional<constraint::CompiledConstraint> constraint;
   uint64_t seed = 0;
   base::TimePoint submitted;
   std::shared_ptr<OutputQueue> output;

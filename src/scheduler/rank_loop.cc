@@ -133,7 +133,7 @@ bool RankLoop::apply(RankCommand& command, Scheduler& scheduler) {
           const int64_t prompt_tokens = static_cast<int64_t>(what.request.prompt.size());
           Status added = failed_.load() ? failure()
                                         : scheduler.add(what.id, std::move(what.request), what.seed,
-                                                        what.submitted);
+                                                        what.submitted, what.constraint);
           if (added.is_ok()) {
             outputs_.emplace(what.id, std::move(what.output));
             return true;

@@ -52,7 +52,9 @@ Scheduler::~Scheduler() = default;
 // ---- Arrival.
 
 Status Scheduler::add(SequenceId id, GenerateRequest request, uint64_t seed,
-                      base::TimePoint submitted) {
+                      base::TimePoint submitted,
+                      const std::optional<constraint::CompiledConstraint>& constraint) {
+  DI_CHECK(constraint.has_value() == request.constraint.has_value());
   const int32_t longest = longest_sequence(capacity_);
   if (request.prompt.size() >= static_cast<size_t>(longest)) {
     return invalid_argument(
@@ -66,6 +68,9 @@ Status Scheduler::add(SequenceId id, GenerateRequest request, uint64_t seed,
   sequence->max_known_tokens = static_cast<int32_t>(
       std::min<int64_t>(longest, int64_t{sequence->num_prompt()} + sequence->request.max_tokens));
   sequence->end_tokens = end_tokens(sequence->request, capacity_);
+  if (constraint) {
+    sequence->constraint.emplace(*constraint);
+  }
   if (sequence->request.deadline) {
     deadlines_.emplace(*sequence->request.deadline, id);
   }
@@ -237,7 +242,7 @@ void Scheduler::plan(Sequence& sequence, int32_t num_tokens, engine::Batch& batc
       {.id = sequence.id, .num_tokens = num_tokens, .samples = samples});
 }
 
-engine::SamplingRow Scheduler::sampling_row(const Sequence& sequence) const {
+engine::SamplingRow Scheduler::sampling_row(Sequence& sequence) const {
   engine::SamplingRow row;
   row.params = sequence.request.sampling;
   row.seed = sequence.seed;
@@ -245,11 +250,25 @@ engine::SamplingRow Scheduler::sampling_row(const Sequence& sequence) const {
   if (sequence.num_generated() < sequence.request.min_tokens) {
     row.banned = sequence.end_tokens;
   }
+  constrain(sequence, row);
   row.generated_counts.assign(sequence.generated_counts.begin(), sequence.generated_counts.end());
   if (sequence.generated.empty()) {
     row.probe_logits = sequence.request.probe_logits;
   }
   return row;
+}
+
+// Until it begins a constraint is a few bans, which cost less than a mask.
+void Scheduler::constrain(Sequence& sequence, engine::SamplingRow& row) {
+  if (!sequence.constraint) {
+    return;
+  }
+  if (!sequence.constraint->waiting()) {
+    row.constraint = &*sequence.constraint;
+    return;
+  }
+  const std::vector<TokenId>& banned = sequence.constraint->banned_while_waiting();
+  row.banned.insert(row.banned.end(), banned.begin(), banned.end());
 }
 
 // ---- Results.
@@ -320,6 +339,12 @@ void Scheduler::append(Sequence& sequence, const engine::SequenceOutput& result,
   output.probe_logits = result.probe_logits;
   for (size_t i = 0; i < result.tokens.size() && !output.finish; ++i) {
     const TokenId token = result.tokens[i];
+    if (sequence.constraint && !sequence.constraint->accept(token)) {
+      output.finish = FinishReason::kError;
+      output.error = internal_error(fmt::format("token {} at position {} breaks the constraint",
+                                                token, sequence.num_known()));
+      break;
+    }
     sequence.generated.push_back(token);
     if (sequence.has_penalty()) {
       ++sequence.generated_counts[token];

@@ -59,9 +59,10 @@ class Scheduler {
   ~Scheduler();
 
   /// Queues a request that was validated against the model. `id` is larger than every earlier
-  /// one. kInvalidArgument (reason `context_length_exceeded`) if prompt and one token can never
-  /// fit.
-  Status add(SequenceId id, GenerateRequest request, uint64_t seed, base::TimePoint submitted);
+  /// one. `constraint` is the compiled form of the request's, if it has one. kInvalidArgument
+  /// (reason `context_length_exceeded`) if prompt and one token can never fit.
+  Status add(SequenceId id, GenerateRequest request, uint64_t seed, base::TimePoint submitted,
+             const std::optional<constraint::CompiledConstraint>& constraint = std::nullopt);
 
   /// Ends a request with kAbort: at once, or when the step that computes it returns. An id
   /// that is not known (any more) is ignored.
@@ -112,12 +113,13 @@ class Scheduler {
   void plan_prompts(engine::Batch& batch);
   void share_budget(std::deque<Sequence*>& prompts, engine::Batch& batch);
   void plan(Sequence& sequence, int32_t num_tokens, engine::Batch& batch);
-  engine::SamplingRow sampling_row(const Sequence& sequence) const;
+  engine::SamplingRow sampling_row(Sequence& sequence) const;
 
   // Results.
   Status take_in(const PlannedSequence& planned, const engine::SequenceOutput* result,
                  base::TimePoint now);
   void append(Sequence& sequence, const engine::SequenceOutput& result, base::TimePoint now);
+  static void constrain(Sequence& sequence, engine::SamplingRow& row);
 
   // Leaving.
   void leave(Sequence& sequence, FinishReason reason, const Status& error, base::TimePoint now);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "constraint/constraint.h"
 #include "deepinfer/request.h"
 #include "engine/batch.h"
 
@@ -63,6 +64,8 @@ struct Sequence {
   int32_t num_computed = 0;
   /// How often each token was generated; kept only if a penalty needs it.
   std::map<TokenId, int32_t> generated_counts;
+  /// Where `generated` stands in the request's constraint; absent without one.
+  std::optional<constraint::ConstraintState> constraint;
   double first_token_s = -1.0;
 
   int32_t num_prompt() const { return static_cast<int32_t>(request.prompt.size()); }

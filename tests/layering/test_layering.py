@@ -45,6 +45,8 @@ BAD = [
     ("src/server/b.cc", "#include <pcre2.h>", "not for this file"),
     ("src/model/b.h", "#include <nlohmann/json.hpp>", "not for this file"),
     ("src/scheduler/b.cc", "#include <CLI/CLI.hpp>", "not for this file"),
+    ("src/engine/b.cc", "#include <xgrammar/matcher.h>", "not for this file"),
+    ("src/constraint/constraint.h", "#include <xgrammar/compiler.h>", "not for this file"),
     ("src/device/cpu_device.cc", "#include <cuda_runtime.h>", "not for this file"),
     ("src/base/b.cc", "#include <boost/asio.hpp>", "neither a system header"),
     ("include/deepinfer/b.h", "#include <spdlog/spdlog.h>", "not for this file"),

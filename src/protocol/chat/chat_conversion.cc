@@ -23,7 +23,7 @@ class Converter {
         options_(options),
         policy_(policy),
         job_{options, policy, out_},
-        use_(request.tools, request.tool_choice) {}
+        use_(request.tools, request.tool_choice, request.parallel_tool_calls) {}
 
   Result<ConvertedRequest> run() {
     using Step = Status (Converter::*)();
@@ -56,6 +56,7 @@ class Converter {
     finish_conversion(job_, request_.reasoning_effort, request_.response_format, constraint_schema_,
                       use_);
     out_.parsing.thinking_initial_stage = thinking_stage();
+    DI_TRY(guided());
     return std::move(out_);
   }
 
@@ -66,10 +67,7 @@ class Converter {
 
   Status model() { return select_model(job_, request_.model); }
   Status tool_names_and_schemas();
-  Status unenforced() {
-    return refuse_unenforced(job_, request_.response_format, request_.tools, request_.tool_choice,
-                             {});
-  }
+  Status unenforced() { return refuse_unenforced(job_, request_.tools, request_.tool_choice); }
   Status messages();
   Status reasoning_passed_back();
   Status json_word();
@@ -90,6 +88,7 @@ class Converter {
   Status max_tokens();
   Status seed();
   ThinkingStage thinking_stage() const;
+  Status guided();
 
   const ChatRequest& request_;
   const ConversionOptions& options_;
@@ -250,6 +249,24 @@ ThinkingStage Converter::thinking_stage() const {
   }
   return last.reasoning_content.value_or("").empty() ? ThinkingStage::kReasoningStart
                                                      : ThinkingStage::kReasoningContinuation;
+}
+
+Status Converter::guided() {
+  if (request_.guided) {
+    const std::string& member = request_.guided->param;
+    if (use_.in_use) {
+      return refuse_member(member, "`" + member + "` cannot be combined with `tools`");
+    }
+    if (out_.constraint) {
+      return refuse_member(member, "`" + member + "` cannot be combined with `response_format`");
+    }
+    out_.constraint = request_.guided;
+  }
+  // A constraint is for the whole answer, a prefix has written part of it.
+  return out_.constraint && request_.messages.back().prefix
+             ? refuse_member(out_.constraint->param,
+                             "`" + out_.constraint->param + "` cannot be combined with a prefix")
+             : Status::ok();
 }
 
 }  // namespace

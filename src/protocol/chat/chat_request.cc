@@ -4,6 +4,7 @@
 
 #include "protocol/chat/chat_request_readers.h"
 #include "protocol/field_reader.h"
+#include "protocol/guided_output.h"
 
 namespace deepinfer::protocol {
 namespace {
@@ -160,16 +161,12 @@ constexpr UnsupportedMember kUnsupported[] = {
     {"echo", "false"},
     {"function_call", "null"},
     {"functions", "null"},
-    {"guided_choice", "null"},
-    {"guided_grammar", "null"},
-    {"guided_json", "null"},
-    {"guided_regex", "null"},
+    {"guided_whitespace_pattern", "null"},
     {"length_penalty", "1.0"},
     {"logits_processors", "null"},
     {"prompt_logprobs", "null"},
     {"repetition_penalty", "1.0"},
     {"structural_tag", "null"},
-    {"structured_outputs", "null"},
     {"thinking_token_budget", "null"},
     {"use_beam_search", "false"},
     {"web_search_options", "null"},
@@ -207,6 +204,11 @@ constexpr Field<ChatRequest> kChatFields[] = {
     field<&ChatRequest::ignore_eos>("ignore_eos", kOptional, kExtension),
     field<&ChatRequest::priority>("priority", kOptional, kExtension),
     field<&ChatRequest::logit_bias>("logit_bias", kOptional, kExtension),
+    guided_field<ChatRequest, read_guided_json>("guided_json"),
+    guided_field<ChatRequest, read_guided_regex>("guided_regex"),
+    guided_field<ChatRequest, read_guided_grammar>("guided_grammar"),
+    guided_field<ChatRequest, read_guided_choice>("guided_choice"),
+    guided_field<ChatRequest, read_structured_outputs>("structured_outputs"),
 };
 
 }  // namespace

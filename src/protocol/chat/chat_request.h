@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "deepinfer/constraint.h"
 #include "deepinfer/status.h"
 #include "protocol/recipe_policy.h"
 #include "protocol/request_parts.h"
@@ -79,6 +80,8 @@ struct ChatRequest {
   std::vector<int32_t> stop_token_ids;
   bool ignore_eos = false;
   std::optional<int32_t> priority;
+  /// `guided_*` or `structured_outputs`.
+  std::optional<ConstraintSpec> guided;
   /// An object, checked against the vocabulary when the engine request is made.
   Json logit_bias;
 };

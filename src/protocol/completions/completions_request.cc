@@ -4,6 +4,7 @@
 
 #include "protocol/chat/chat_request_readers.h"
 #include "protocol/field_reader.h"
+#include "protocol/guided_output.h"
 
 namespace deepinfer::protocol {
 namespace {
@@ -79,6 +80,11 @@ constexpr Field<CompletionsRequest> kFields[] = {
     common<&ChatRequest::stop_token_ids>("stop_token_ids"),
     common<&ChatRequest::ignore_eos>("ignore_eos"),
     common<&ChatRequest::priority>("priority"),
+    guided_field<CompletionsRequest, read_guided_json>("guided_json"),
+    guided_field<CompletionsRequest, read_guided_regex>("guided_regex"),
+    guided_field<CompletionsRequest, read_guided_grammar>("guided_grammar"),
+    guided_field<CompletionsRequest, read_guided_choice>("guided_choice"),
+    guided_field<CompletionsRequest, read_structured_outputs>("structured_outputs"),
     field<&CompletionsRequest::echo>("echo"),
     field<&CompletionsRequest::logprobs>("logprobs"),
     field<&CompletionsRequest::best_of>("best_of"),
@@ -88,13 +94,11 @@ constexpr Field<CompletionsRequest> kFields[] = {
 
 /// Ignoring them would change what the client gets.
 constexpr UnsupportedMember kUnsupported[] = {
-    {"allowed_token_ids", "null"},  {"bad_words", "[]"},
-    {"guided_choice", "null"},      {"guided_grammar", "null"},
-    {"guided_json", "null"},        {"guided_regex", "null"},
-    {"length_penalty", "1.0"},      {"logits_processors", "null"},
-    {"prompt_embeds", "null"},      {"prompt_logprobs", "null"},
-    {"repetition_penalty", "1.0"},  {"response_format", "null"},
-    {"structured_outputs", "null"}, {"suffix", "\"\""},
+    {"allowed_token_ids", "null"},         {"bad_words", "[]"},
+    {"guided_whitespace_pattern", "null"}, {"length_penalty", "1.0"},
+    {"logits_processors", "null"},         {"prompt_embeds", "null"},
+    {"prompt_logprobs", "null"},           {"repetition_penalty", "1.0"},
+    {"response_format", "null"},           {"suffix", "\"\""},
     {"use_beam_search", "false"},
 };
 

@@ -212,6 +212,7 @@ Result<PreparedCompletion> prepare_completions(std::string_view body, const Serv
   DI_ASSIGN(GenerateRequest engine_request,
             make_engine_request(request.common, converted, info.model));
   engine_request.id = response_id;
+  engine_request.constraint = request.common.guided;
   engine_request.min_tokens =
       static_cast<int32_t>(std::min<uint32_t>(request.common.min_tokens.value_or(0), INT32_MAX));
 

@@ -67,7 +67,8 @@ class Converter {
     for (const Step step : kSteps) {
       DI_TRY((this->*step)());
     }
-    finish_conversion(job_, request_.effort, request_.format, constraint_schema_, use());
+    finish_conversion(job_, request_.effort, request_.format, constraint_schema_, use(),
+                      "output_config.format");
     if (out_.conversation.thinking_mode && request_.thinking) {
       out_.thinking_budget = request_.thinking->budget_tokens;
     }
@@ -82,10 +83,7 @@ class Converter {
 
   Status model() { return select_model(job_, request_.model); }
   Status tool_names();
-  Status unenforced() {
-    return refuse_unenforced(job_, request_.format, tools_, choice_,
-                             {.format = "output_config.format", .strict = ".strict"});
-  }
+  Status unenforced() { return refuse_unenforced(job_, tools_, choice_); }
   Status messages();
   Status reasoning_passed_back();
   Status tools();

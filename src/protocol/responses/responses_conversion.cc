@@ -58,7 +58,7 @@ class Converter {
     DI_TRY(logprobs());
     DI_TRY(max_tokens());
     declare_found_tools();
-    finish_conversion(job_, request_.effort, format_, schema, use);
+    finish_conversion(job_, request_.effort, format_, schema, use, "text.format");
     job_.out.stream = request_.stream;
     return Status::ok();
   }
@@ -66,10 +66,7 @@ class Converter {
   CallNames take_call_names() { return std::move(declared_.call_names()); }
 
  private:
-  Status unenforced() const {
-    return refuse_unenforced(job_, format_, declared_.tools(), choice_,
-                             {.format = "text.format", .strict = ".strict"});
-  }
+  Status unenforced() const { return refuse_unenforced(job_, declared_.tools(), choice_); }
   Status found_tools();
   Status input();
   Status item(const InputItem& item, size_t index);

@@ -1,0 +1,87 @@
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/unit/constraint/harness.h"
+
+namespace deepinfer::constraint::testing {
+namespace {
+
+using Kind = ConstraintSpec::Kind;
+
+TEST(ConstraintCompiler, KeepsWhatItCompiled) {
+  ConstraintCompiler compiler(small_vocabulary(), {});
+  const auto first = compiler.compile(schema_spec(R"({"type":"integer"})"));
+  const auto again = compiler.compile(schema_spec(R"({"type":"integer"})"));
+  const auto other = compiler.compile(schema_spec(R"({"type":"number"})"));
+  ASSERT_TRUE(first && again && other);
+  EXPECT_EQ(&first->impl(), &again->impl());
+  EXPECT_NE(&first->impl(), &other->impl());
+  EXPECT_GT(first->size_bytes(), 0U);
+}
+
+TEST(ConstraintCompiler, ForgetsWhenItsCacheIsFull) {
+  ConstraintCompiler compiler(small_vocabulary(), {.cache_bytes = 1});
+  const auto first = compiler.compile(schema_spec(R"({"type":"integer"})"));
+  const auto again = compiler.compile(schema_spec(R"({"type":"integer"})"));
+  ASSERT_TRUE(first && again);
+  EXPECT_NE(&first->impl(), &again->impl());
+}
+
+TEST(ConstraintCompiler, NamesTheMemberOfTheRequest) {
+  const auto refused = small_compiler().compile(schema_spec(R"({"not":{}})"));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(refused.error().param(), "schema");
+  EXPECT_EQ(refused.error().reason(), "unsupported_schema");
+}
+
+TEST(FieldCase, G08_EachConstraintIsJudgedAlone) {
+  const ConstraintSpec good = schema_spec(R"({"type":"integer"})");
+  const ConstraintSpec bad{.kind = Kind::kGrammar, .text = "root ::= (", .param = "guided_grammar"};
+  const ConstraintSpec regex{.kind = Kind::kRegex, .text = "[0-9]+"};
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(refusal(good), "");
+    EXPECT_NE(refusal(bad), "");
+    EXPECT_EQ(refusal(regex), "");
+  }
+}
+
+TEST(FieldCase, G06_ATimeoutIsNotKept) {
+  // So many states that compiling takes time; nobody waits for it.
+  const ConstraintSpec spec{.kind = Kind::kRegex, .text = "([a-z]{1,40}[0-9]{1,40}){1,100}"};
+  ConstraintCompiler hasty(small_vocabulary(), {.deadline = std::chrono::milliseconds(0)});
+  const auto refused = hasty.compile(spec);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(refused.error().reason(), "grammar_too_complex");
+  // The work went on and is there when it is asked for again.
+  for (auto result = hasty.compile(spec); !result; result = hasty.compile(spec)) {
+    ASSERT_EQ(result.error().reason(), "grammar_too_complex");
+  }
+}
+
+TEST(ConstraintCompiler, RefusesWhatBecomesTooLarge) {
+  ConstraintCompiler compiler(small_vocabulary(), {.max_compiled_bytes = 100});
+  const auto refused = compiler.compile({.kind = Kind::kJsonObject, .param = "response_format"});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().reason(), "grammar_too_complex");
+}
+
+TEST(ConstraintCompiler, ServesSeveralThreads) {
+  ConstraintCompiler compiler(small_vocabulary(), {});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&compiler, i] {
+      const auto result = compiler.compile(
+          schema_spec(R"({"type":"integer","minimum":)" + std::to_string(i % 3) + "}"));
+      EXPECT_TRUE(result.has_value());
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+}  // namespace
+}  // namespace deepinfer::constraint::testing
