@@ -209,6 +209,9 @@ Result<Json> check_response_schema(const ConversionJob& job,
                                    const std::optional<RequestFormat>& format) {
   Json schema;
   if (format && format->kind == ResponseFormat::kJsonSchema) {
+    if (job.policy.refuse_unenforced && !format->schema.is_object()) {
+      return refuse_member("response_format", "Invalid json schema: expected an object");
+    }
     if (format->strict) {
       DI_ASSIGN(schema, strict_schema(format->schema, StrictSchemaUse::kResponseFormat));
     } else if (auto problem = json_schema_problem(format->schema)) {

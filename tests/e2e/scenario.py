@@ -14,12 +14,20 @@ TWO_CALLS = CALL.replace(
     '<｜DSML｜ parameter name="zone" string="true">CET</｜DSML｜ parameter>\n'
     "</｜DSML｜ invoke>\n</｜DSML｜ calls>",
 )
+# What follows the prompt of a forced call, which opens the block.
+REST_OF_CALL = CALL.removeprefix("<｜DSML｜ calls>\n")
 ENDLESS_PIECE = " more"
 
 SCENARIO = {
     "REASON": [{"text": f"{REASONING}</think>{ANSWER}", "per_token": True}],
     "CALL": [{"text": f"Let me look.\n\n{CALL}", "per_token": True}],
     "BOTH": [{"text": f"{REASONING}</think>Let me look.\n\n{TWO_CALLS}", "per_token": True}],
+    "FORCED": [{"text": REST_OF_CALL, "per_token": True}],
+    "THINKS_ONE": [{"text": f"{REASONING}</think>{CALL}", "per_token": True}],
+    "THINKS_TWO": [{"text": f"{REASONING}</think>\n{CALL}", "per_token": True}],
+    "THINKS_THREE": [{"text": f"{REASONING}</think>\n\n{CALL}", "per_token": True}],
+    "JSON": [{"text": '{"city": "Rome"}', "per_token": True}],
+    "THINKS_JSON": [{"text": REASONING + '</think>{"city": "Rome"}', "per_token": True}],
     "PLAIN": [{"text": ANSWER, "per_token": True}],
     "UNICODE": [{"text": "héllo 你好 🙂", "per_token": True}],
     "ENDLESS": [{"text": ENDLESS_PIECE, "delay_ms": 5, "repeat": True}],

@@ -131,9 +131,9 @@ def test_closing_a_stream_early_frees_the_request_within_a_step(client, server):
         ({"max_tokens": 100000}, openai.BadRequestError, ""),
         ({"messages": [{"role": "user", "content": "x " * 8000}]}, openai.BadRequestError, ""),
         (
-            {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}},
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": True}}},
             openai.BadRequestError,
-            "",
+            "schema",
         ),
         ({"logprobs": False, "top_logprobs": 3}, openai.BadRequestError, "top_logprobs"),
     ],

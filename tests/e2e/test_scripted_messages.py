@@ -177,12 +177,6 @@ def test_the_answer_and_its_results_can_be_sent_back(client):
     assert answer.content[0].text == ANSWER
 
 
-@pytest.mark.parametrize("choice", [{"type": "any"}, {"type": "tool", "name": "get_weather"}])
-def test_a_forced_call_is_refused_clearly(client, choice):
-    with pytest.raises(anthropic.BadRequestError, match="tool_choice"):
-        ask(client, "PLAIN", tools=[WEATHER], tool_choice=choice)
-
-
 def test_tool_choice_none_and_auto_are_served(client):
     for choice in ({"type": "auto", "disable_parallel_tool_use": True}, {"type": "none"}):
         message = ask(client, "PLAIN", tools=[WEATHER], tool_choice=choice)

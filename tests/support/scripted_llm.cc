@@ -1,6 +1,7 @@
 #include "support/scripted_llm.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -39,6 +40,7 @@ struct ScriptedLlm::Sequence {
   Clock::time_point due;
   Usage usage;
   RequestTimings timings;
+  std::optional<constraint::ConstraintState> constraint;
 };
 
 class ScriptedLlm::Stream final : public OutputStream {
@@ -137,6 +139,12 @@ class ScriptedLlm::Stream final : public OutputStream {
 
   void append(TokenId token, TokenOutput& output) {
     const GenerateRequest& request = sequence_->request;
+    if (sequence_->constraint && !sequence_->constraint->accept(token)) {
+      output.finish = FinishReason::kError;
+      output.error = internal_error("the script breaks the constraint at its token " +
+                                    std::to_string(sequence_->usage.completion_tokens));
+      return;
+    }
     output.tokens.push_back(token);
     if (request.sampling.logprobs) {
       output.logprobs.push_back(invented_logprobs(token, request.sampling.top_logprobs));
@@ -196,8 +204,12 @@ class ScriptedLlm::Stream final : public OutputStream {
   std::unique_ptr<Sequence> sequence_;
 };
 
-ScriptedLlm::ScriptedLlm(ModelInfo model, ScriptedLimits limits, ScriptFor script_for)
-    : model_(std::move(model)), limits_(limits), script_for_(std::move(script_for)) {}
+ScriptedLlm::ScriptedLlm(ModelInfo model, ScriptedLimits limits, ScriptFor script_for,
+                         std::shared_ptr<constraint::ConstraintCompiler> compiler)
+    : model_(std::move(model)),
+      limits_(limits),
+      script_for_(std::move(script_for)),
+      compiler_(std::move(compiler)) {}
 
 ScriptedLlm::~ScriptedLlm() {
   DI_CHECK(counts_.running == 0 && counts_.waiting == 0);
@@ -205,6 +217,11 @@ ScriptedLlm::~ScriptedLlm() {
 
 Result<std::unique_ptr<OutputStream>> ScriptedLlm::submit(GenerateRequest request) {
   DI_TRY(validate(request));
+  std::optional<constraint::ConstraintState> constraint;
+  if (compiler_ && request.constraint) {
+    DI_ASSIGN(const auto compiled, compiler_->compile(*request.constraint));
+    constraint.emplace(compiled);
+  }
   Script script = script_for_(request);
   const std::lock_guard lock(mutex_);
   if (draining_) {
@@ -223,6 +240,7 @@ Result<std::unique_ptr<OutputStream>> ScriptedLlm::submit(GenerateRequest reques
   sequence->usage.prompt_tokens = static_cast<int32_t>(request.prompt.size());
   sequence->request = std::move(request);
   sequence->script = std::move(script);
+  sequence->constraint = std::move(constraint);
   ++counts_.submitted;
   totals_.prompt_tokens += sequence->request.prompt.size();
   ++counts_.waiting;

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "constraint/constraint.h"
 #include "deepinfer/llm.h"
 
 namespace deepinfer::testing {
@@ -57,7 +58,9 @@ class ScriptedLlm final : public Llm {
  public:
   using ScriptFor = std::function<Script(const GenerateRequest&)>;
 
-  ScriptedLlm(ModelInfo model, ScriptedLimits limits, ScriptFor script_for);
+  /// With `compiler`, a script that breaks its request's constraint ends with kError.
+  ScriptedLlm(ModelInfo model, ScriptedLimits limits, ScriptFor script_for,
+              std::shared_ptr<constraint::ConstraintCompiler> compiler = nullptr);
   ~ScriptedLlm() override;
 
   const ModelInfo& model() const override { return model_; }
@@ -83,6 +86,7 @@ class ScriptedLlm final : public Llm {
   const ModelInfo model_;
   const ScriptedLimits limits_;
   const ScriptFor script_for_;
+  const std::shared_ptr<constraint::ConstraintCompiler> compiler_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   // Guarded by mutex_.

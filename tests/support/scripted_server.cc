@@ -20,6 +20,7 @@
 
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "constraint/constraint.h"
 #include "recipe/recipe.h"
 #include "server/lifecycle.h"
 #include "server/server_options.h"
@@ -51,6 +52,17 @@ struct Setup {
   std::atomic<ScriptedLlm*> llm{nullptr};
 };
 
+std::shared_ptr<constraint::ConstraintCompiler> make_compiler(const recipe::Tokenizer& tokenizer,
+                                                              const ModelInfo& model) {
+  constraint::Vocabulary vocabulary{.tokens = {}, .stop_tokens = model.eos_token_ids};
+  for (TokenId id = 0; id < model.vocab_size; ++id) {
+    vocabulary.tokens.emplace_back(tokenizer.is_special(id) ? std::string_view()
+                                                            : tokenizer.token_bytes(id));
+  }
+  return std::make_shared<constraint::ConstraintCompiler>(vocabulary,
+                                                          constraint::CompilerOptions{});
+}
+
 Result<server::LoadedParts> load(Setup& setup, server::Service& service) {
   const EngineConfig& engine = setup.options.config.engine;
   server::LoadedParts parts;
@@ -67,7 +79,8 @@ Result<server::LoadedParts> load(Setup& setup, server::Service& service) {
                         .system_fingerprint = "scripted"};
   const ScriptedLimits limits{.max_running = engine.scheduler.max_num_seqs,
                               .max_waiting = engine.scheduler.max_num_queued_reqs};
-  auto llm = std::make_unique<ScriptedLlm>(model, limits, std::move(script_for));
+  auto llm = std::make_unique<ScriptedLlm>(model, limits, std::move(script_for),
+                                           make_compiler(tokenizer, model));
   setup.llm.store(llm.get());
   parts.llm = std::move(llm);
   return parts;

@@ -171,20 +171,62 @@ TEST(RecipePolicy, RequestedSampling) {
 }
 
 TEST(RecipePolicy, RefuseUnenforced) {
-  for (const Json& body :
-       {Json{{"response_format", {{"type", "json_object"}}}},
-        Json{{"response_format", {{"type", "regex"}, {"regex", "a"}}}}, Json{{"guided_regex", "a"}},
-        Json{{"guided_json", Json::object()}}, Json{{"structured_outputs", {{"json", "{}"}}}},
-        Json{{"thinking_token_budget", 5}}, Json{{"repetition_penalty", 1.2}},
-        Json{{"functions", Json::array()}}}) {
+  for (const Json& body : {Json{{"guided_whitespace_pattern", " "}},
+                           Json{{"structured_outputs", {{"structural_tag", "{}"}}}},
+                           Json{{"thinking_token_budget", 5}}, Json{{"repetition_penalty", 1.2}},
+                           Json{{"functions", Json::array()}}}) {
     EXPECT_TRUE(accepts(body, kReference)) << body;
     EXPECT_FALSE(accepts(body, kServer)) << body;
   }
   EXPECT_TRUE(accepts({{"repetition_penalty", 1}, {"best_of", 1}, {"echo", false}}, kServer));
-  Json strict = {{"name", "f"}, {"strict", true}};
-  strict["parameters"] = {{"type", "object"}, {"properties", Json::object()}};
-  const Json tools = Json::array({{{"type", "function"}, {"function", strict}}});
-  EXPECT_EQ(refusal(chat_body({{"tools", tools}})).param(), "tools[0].function.strict");
+}
+
+TEST(RecipePolicy, EnforcesWhatTheReferenceOnlyDescribes) {
+  using Kind = ConstraintSpec::Kind;
+  const auto constraint = [](const Json& more) {
+    return prepare(chat_body(with(kOff, more))).requests[0].constraint;
+  };
+  const Json json = {{"messages", Json::array({{{"role", "user"}, {"content", "json"}}})}};
+  EXPECT_EQ(constraint(with(json, {{"response_format", {{"type", "json_object"}}}}))->kind,
+            Kind::kJsonObject);
+  EXPECT_EQ(constraint({{"response_format", {{"type", "regex"}, {"regex", "a"}}}})->text, "a");
+  EXPECT_EQ(constraint({{"guided_regex", "b"}})->kind, Kind::kRegex);
+  EXPECT_EQ(constraint({{"guided_json", Json::object()}})->text, "{}");
+  EXPECT_EQ(constraint({{"guided_choice", {"x", "y"}}})->choices.size(), 2U);
+  EXPECT_EQ(constraint({{"structured_outputs", {{"grammar", "root ::= \"a\""}}}})->param,
+            "structured_outputs.grammar");
+  EXPECT_FALSE(constraint({{"response_format", {{"type", "text"}}}}).has_value());
+}
+
+TEST(RecipePolicy, ForcedCallsAreEnforcedBehindTheReasoning) {
+  const Json function = {{"name", "f"}, {"parameters", {{"type", "object"}}}};
+  const Json forced = {{"tools", Json::array({{{"type", "function"}, {"function", function}}})},
+                       {"tool_choice", "required"},
+                       {"parallel_tool_calls", false}};
+  const recipe::ControlTokens& control = v41_recipe().control();
+  const auto plain = *prepare(chat_body(with(kOff, forced))).requests[0].constraint;
+  EXPECT_TRUE(plain.begins_in_block && plain.call_required && plain.single_call);
+  EXPECT_FALSE(plain.starts_after.has_value());
+  EXPECT_EQ(plain.markup.marker, control.dsml);
+  EXPECT_EQ(plain.markup.block, " calls");
+  const auto prepared = prepare(chat_body(forced));
+  const auto thinking = *prepared.requests[0].constraint;
+  EXPECT_FALSE(thinking.begins_in_block);
+  EXPECT_EQ(thinking.starts_after, control.think_end);
+  EXPECT_EQ(prepared.requests[0].prompt.back(), control.think_start);
+}
+
+TEST(RecipePolicy, GuidedOutputStandsAlone) {
+  const Json tool = {{"type", "function"}, {"function", {{"name", "f"}}}};
+  const Json regex = {{"guided_regex", "a"}};
+  EXPECT_EQ(refusal(chat_body(with(regex, {{"guided_choice", {"a"}}}))).param(), "guided_choice");
+  EXPECT_EQ(refusal(chat_body(with(regex, {{"tools", Json::array({tool})}}))).param(),
+            "guided_regex");
+  EXPECT_EQ(
+      refusal(chat_body(with(regex, {{"response_format", {{"type", "regex"}, {"regex", "b"}}}})))
+          .param(),
+      "guided_regex");
+  EXPECT_TRUE(accepts(with(regex, {{"response_format", {{"type", "text"}}}}), kServer));
 }
 
 TEST(RecipePolicy, RefuseImages) {
@@ -313,7 +355,6 @@ TEST(RecipePolicy, CountAsGenerated) {
 }
 
 TEST(RecipePolicy, PadJson) {
-  // JSON output is refused by the server's policy, so the switch is set by itself.
   RecipePolicy unpadded = kReference;
   unpadded.pad_json = false;
   const Json body =
@@ -357,8 +398,8 @@ TEST(RecipePolicy, AnyForcesACall) {
   const Json any = {{"tools", Json::array({kMessagesTool})}, {"tool_choice", {{"type", "any"}}}};
   const Json free = convert_messages(any, kReference);
   EXPECT_EQ(free["options"]["output_constraint"]["kind"], "tool_call");
-  // Nothing forces it yet, so it is refused instead of left to the model.
-  EXPECT_EQ(convert_messages(any, kServer)["body"]["error"]["param"], "tool_choice");
+  const Json forced = convert_messages(any, kServer);
+  EXPECT_EQ(forced["options"]["output_constraint"]["kind"], "tool_call_required");
 }
 
 TEST(RecipePolicy, AddedToolsOnce) {

@@ -310,9 +310,8 @@ TEST(Responses, ErrorsNameTheMember) {
       {{{"input", Json::array({{{"role", "user"}, {"content", Json::array({5})}}})}},
        "input[0].content[0]"},
       {{{"max_output_tokens", 0}}, "max_output_tokens"},
-      {{{"text", {{"format", {{"type", "json_object"}}}}}}, "text.format"},
-      {{{"tool_choice", "required"}, {"tools", Json::array({kFunction})}}, "tool_choice"},
-      {{{"tools", Json::array({with(kFunction, {{"strict", true}})})}}, "tools[0].strict"},
+      {{{"text", {{"format", {{"type", "json_object"}}}}}}, "input"},
+      {{{"tool_choice", "required"}}, "tool_choice"},
       {{{"model", "other"}}, "model"},
       {{{"top_logprobs", 21}}, "top_logprobs"},
   };
