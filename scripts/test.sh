@@ -59,7 +59,7 @@ run_preset() {
     --output-junit "$PWD/$results/ctest.xml" || failed=1
   step "Python tests, $preset"
   local folder
-  for folder in tests/layering tests/scripts tests/e2e; do
+  for folder in tests/layering tests/scripts tests/recipe_reference tests/e2e; do
     .venv/bin/python -m pytest -q "$folder" --junitxml="$results/pytest-${folder##*/}.xml" \
       --bin-dir "$build/bin" --build-kind "$preset" || failed=1
   done

@@ -85,7 +85,10 @@ Result<Json> parse_json(std::string_view text, const std::string& what) {
     }
     return value;
   } catch (const Json::exception& error) {
-    return failed_precondition(fmt::format("{}: not valid JSON: {}", what, error.what()));
+    // Behind its place the library quotes the text, whose bytes may be anything.
+    const std::string_view message = error.what();
+    return failed_precondition(fmt::format("{}: not valid JSON: {}", what,
+                                           message.substr(0, message.find("; last read"))));
   }
 }
 

@@ -2,6 +2,7 @@
 
 /// Properties of model output, whatever takes it apart.
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,9 +16,9 @@ struct OutputFacts {
   /// Every stretch between control tokens is UTF-8, and U+FFFD is in none of them: then it is
   /// in no part of the answer.
   bool clean_utf8 = true;
-  /// The text spells no control token, not even across the ones that were there: then no part
-  /// of an answer without markup does.
-  bool spells_no_markup = true;
+  /// Bytes of the text between control tokens. An answer cannot spell markup of which a byte is
+  /// missing here. (With all of them it can: what stood between two parts may be gone.)
+  std::array<bool, 256> has_byte{};
 };
 OutputFacts facts_of(std::span<const TokenId> ids);
 

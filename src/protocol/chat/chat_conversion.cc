@@ -29,11 +29,12 @@ class Converter {
     using Step = Status (Converter::*)();
     constexpr Step kSteps[] = {
         &Converter::model,
-        &Converter::tool_names_and_schemas,
-        &Converter::unenforced,
+        &Converter::tool_names,
         &Converter::messages,
         &Converter::reasoning_passed_back,
         &Converter::json_word,
+        &Converter::tool_schemas,
+        &Converter::unenforced,
         &Converter::strict_tools,
         &Converter::tool_choice,
         &Converter::prefix,
@@ -66,7 +67,11 @@ class Converter {
   }
 
   Status model() { return select_model(job_, request_.model); }
-  Status tool_names_and_schemas();
+  Status tool_names();
+  /// Tools that are not in use are not looked at.
+  Status tool_schemas() {
+    return use_.in_use ? declare_tools(job_, request_.tools, ".function.parameters") : Status::ok();
+  }
   Status unenforced() { return refuse_unenforced(job_, request_.tools, request_.tool_choice); }
   Status messages();
   Status reasoning_passed_back();
@@ -100,12 +105,11 @@ class Converter {
   Json constraint_schema_;
 };
 
-Status Converter::tool_names_and_schemas() {
+Status Converter::tool_names() {
   for (size_t i = 0; i < request_.tools.size(); ++i) {
     DI_TRY(check_tool_name(request_.tools[i].name, i));
   }
-  // Tools that are not in use are not looked at further.
-  return use_.in_use ? declare_tools(job_, request_.tools, ".function.parameters") : Status::ok();
+  return Status::ok();
 }
 
 Status Converter::messages() {

@@ -101,6 +101,14 @@ TEST(Safetensors, RefusesARepeatedName) {
               HasSubstr("\"shape\" is named twice"));
 }
 
+TEST(Safetensors, MessagesDoNotRepeatBytesThatAreNotText) {
+  for (const std::string header : {"{\"t\":\xff}", "{\"\xc3\":1}", "\x01"}) {
+    for (const char byte : error_of(raw_safetensors(header, ""))) {
+      EXPECT_TRUE(byte >= ' ' && byte <= '~') << header;
+    }
+  }
+}
+
 TEST(Safetensors, SurvivesDeeplyNestedHeaders) {
   const std::string deep = std::string(300000, '[') + std::string(300000, ']');
   EXPECT_NE(error_of(raw_safetensors(deep, "")), "no error");

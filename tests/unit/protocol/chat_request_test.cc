@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "protocol/conversion.h"
 #include "support.h"
 
 namespace deepinfer::protocol::test {
@@ -284,6 +285,33 @@ TEST(ChatRequest, NamesTheMemberOfTheWrongType) {
   expect_refused(chat_body({{"tools", Json::array({5})}}), "tools[0]");
   EXPECT_EQ(refusal(chat_body({{"temperature", "hot"}})).message(),
             "`temperature`: expected a number, got a string (\"hot\")");
+}
+
+TEST(ChatRequest, MessagesAndTheWordJsonAreCheckedBeforeTheSchemasOfTools) {
+  Json function = {{"name", "f"}, {"parameters", {{"type", "array"}}}};
+  const Json tools = Json::array({{{"type", "function"}, {"function", function}}});
+  const Json json = {{"type", "json_object"}};
+  const Json stray = {{"role", "tool"}, {"tool_call_id", "c1"}, {"content", "done"}};
+  struct Row {
+    Json messages;
+    Json format;
+    std::string message;
+  };
+  const Row rows[] = {
+      {Json::array({user("a")}), nullptr, "Invalid schema for function 'f'"},
+      {Json::array({user("a")}), json, "Prompt must contain the word 'json'"},
+      {Json::array({user("a"), stray}), json, "Messages with role 'tool'"},
+  };
+  for (const Row& row : rows) {
+    const Json extra = {
+        {"messages", row.messages}, {"tools", tools}, {"response_format", row.format}};
+    const auto request = parse_chat_request(chat_body(extra), RecipePolicy::reference());
+    ConversionOptions options;
+    options.models.emplace("m", recipe::Encoding::kV41);
+    const auto converted = convert_chat_request(*request, options, RecipePolicy::reference());
+    ASSERT_FALSE(converted);
+    EXPECT_EQ(converted.error().message().rfind(row.message, 0), 0U) << converted.error().message();
+  }
 }
 
 TEST(ChatRequest, ImagesAreRefusedWithTheirPlace) {
