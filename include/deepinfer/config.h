@@ -82,6 +82,9 @@ struct HttpConfig {
   int32_t max_connections = 16384;
   /// Requests being worked on; beyond it only health and metrics are answered.
   int32_t max_streams = 8192;
+  /// Output tokens of requests that name no limit; 0 = what the protocol says: to the end of the
+  /// context, or 16 for raw completions.
+  int32_t default_max_tokens = 0;
   /// Whole-request limit; zero = none.
   std::chrono::milliseconds request_timeout{0};
   /// Silence on a stream before a comment line is sent; zero = never.

@@ -88,6 +88,7 @@ Status validate(const ServerConfig& config) {
                            1LL << 44));
   DI_TRY(in_range("--max-connections", http.max_connections, 1, 1 << 20));
   DI_TRY(in_range("--max-streams", http.max_streams, 1, 1 << 16));
+  DI_TRY(in_range("--default-max-tokens", http.default_max_tokens, 0, 1 << 24));
   for (const std::string& key : http.api_keys) {
     if (key.empty()) {
       return invalid_argument("--api-key: an empty key would admit everybody");

@@ -23,6 +23,8 @@ struct ServiceInfo {
   /// Accepted as `model`; the first is reported.
   std::vector<std::string> model_names;
   ModelInfo model;
+  /// Output limit of requests that name none; 0 = the protocol's own.
+  int32_t default_max_tokens = 0;
 };
 
 /// One server-sent event. `name` is empty for the unnamed events of Chat Completions.
@@ -53,6 +55,8 @@ class ResponseAssembler {
   virtual std::vector<Event> failed(std::string error_body) {
     return {{.name = {}, .data = std::move(error_body)}};
   }
+  /// Arguments of tool calls that were announced as JSON, were not, and went out as strings.
+  virtual uint32_t invalid_arguments() const { return 0; }
   /// What keeps a silent stream alive; nothing where a comment line does.
   virtual std::vector<Event> keep_alive() { return {}; }
 };

@@ -82,7 +82,8 @@ Status declare_tools(const ConversionJob& job, const std::vector<RequestTool>& t
     if (!names.insert(tools[i].name).second) {
       return refuse_member("tools", "Tool names must be unique.");
     }
-    const bool absent = tool.parameters.is_null() && missing == MissingSchema::kEmpty;
+    const bool empty = job.policy.empty_schema && tool.parameters == Json::object();
+    const bool absent = (tool.parameters.is_null() || empty) && missing == MissingSchema::kEmpty;
     // A strict schema is checked by its rewrite.
     if (tool.strict.value_or(false)) {
       if (absent) {

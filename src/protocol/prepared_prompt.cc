@@ -37,6 +37,9 @@ Status fill_prompt(const ConvertedRequest& converted, const ServiceInfo& info,
             resolve_max_tokens(converted, target.prompt.size(),
                                static_cast<uint64_t>(info.model.max_model_len), policy));
   target.max_tokens = static_cast<int32_t>(std::min<uint32_t>(max_tokens, INT32_MAX));
+  if (!converted.options.max_tokens && info.default_max_tokens > 0) {
+    target.max_tokens = std::min(target.max_tokens, info.default_max_tokens);
+  }
   DI_ASSIGN(target.constraint, complete_constraint(converted, recipe));
   return Status::ok();
 }

@@ -28,6 +28,7 @@ struct RecipePolicy {
   bool sampling_extensions = false;
   bool requested_sampling = false;
   bool any_forces_a_call = false;
+  bool empty_schema = false;
   bool added_tools_once = false;
   bool refuse_unenforced = false;
   bool refuse_images = false;
@@ -76,6 +77,7 @@ constexpr RecipePolicy RecipePolicy::server() {
       .sampling_extensions = true,
       .requested_sampling = true,
       .any_forces_a_call = true,
+      .empty_schema = true,
       .added_tools_once = true,
       .refuse_unenforced = true,
       .refuse_images = true,

@@ -80,6 +80,7 @@ std::string server_timing(double recipe_s, double total_s, const RequestTimings&
 }
 
 struct StreamBody {
+  const Service* service;
   std::unique_ptr<CompletionStream> completion;
   /// What came before the status line.
   std::vector<Event> events;
@@ -132,6 +133,8 @@ bool write_stream(httplib::DataSink& sink, StreamBody& body) {
     }
     ok = wait_and_keep_alive(writer, body);
   }
+  // Before the last bytes, so that who has read an answer finds it counted.
+  body.service->add_invalid_arguments(body.completion->assembler().invalid_arguments());
   if (ok) {
     sink.done();
   }
@@ -199,14 +202,15 @@ class CompletionHandler {
                   : answer_plain(exchange, *completion, recipe_s, res);
   }
 
-  static Status answer_plain(const Exchange& exchange, CompletionStream& completion,
-                             double recipe_s, httplib::Response& res) {
+  Status answer_plain(const Exchange& exchange, CompletionStream& completion, double recipe_s,
+                      httplib::Response& res) const {
     std::vector<Event> unused;
     auto state = CompletionStream::State::kRunning;
     while (state == CompletionStream::State::kRunning) {
       unused.clear();
       state = completion.advance(base::steady_now() + kFarAway, unused);
     }
+    service_.add_invalid_arguments(completion.assembler().invalid_arguments());
     if (state == CompletionStream::State::kFailed) {
       return completion.failure();
     }
@@ -225,6 +229,7 @@ class CompletionHandler {
     const milliseconds head_delay =
         keep_alive.count() > 0 ? std::min(keep_alive, kMaxHeadDelay) : kMaxHeadDelay;
     auto body = std::make_shared<StreamBody>();
+    body->service = &service_;
     body->state = completion->advance(base::steady_now() + head_delay, body->events);
     if (body->state == CompletionStream::State::kFailed && body->events.empty()) {
       return completion->failure();

@@ -70,7 +70,8 @@ void add_finished(Page& page, const LlmStats& stats) {
 
 }  // namespace
 
-std::string metrics_text(const LlmStats& stats, const std::string& model_name) {
+std::string metrics_text(const LlmStats& stats, const std::string& model_name,
+                         uint64_t invalid_arguments) {
   Page page(model_name);
   page.single("num_requests_running", "gauge", "Requests in the batch.", stats.num_running);
   page.single("num_requests_waiting", "gauge", "Requests that wait.", stats.num_waiting);
@@ -85,6 +86,9 @@ std::string metrics_text(const LlmStats& stats, const std::string& model_name) {
   page.single("engine_steps_total", "counter", "Steps completed.", stats.steps);
   page.single("admission_rejections_total", "counter",
               "Requests the engine refused: queue full, or unable to run.", stats.refused);
+  page.single("invalid_tool_arguments_total", "counter",
+              "Arguments announced as JSON that were not; clients got them as strings.",
+              invalid_arguments);
   page.family("build_info", "gauge", "What is running.");
   page.sample(1, fmt::format("version=\"{}\"", kVersion));
   return page.take();
@@ -98,8 +102,9 @@ void add_metrics_route(RouteTable& routes, const Service& service) {
                     const ServedModel* model = service.loaded();
                     const LlmStats stats = model == nullptr ? LlmStats{} : model->llm->stats();
                     res.status = 200;
-                    res.set_content(metrics_text(stats, service.model_name()),
-                                    "text/plain; version=0.0.4");
+                    res.set_content(
+                        metrics_text(stats, service.model_name(), service.invalid_arguments()),
+                        "text/plain; version=0.0.4");
                   },
               .access = Access::kOpen,
               .when_busy = true});

@@ -11,7 +11,8 @@
 namespace deepinfer::server {
 
 /// The page. `stats` of a server that is still loading are all zero.
-std::string metrics_text(const LlmStats& stats, const std::string& model_name);
+std::string metrics_text(const LlmStats& stats, const std::string& model_name,
+                         uint64_t invalid_arguments);
 
 /// Adds the route.
 void add_metrics_route(RouteTable& routes, const Service& service);

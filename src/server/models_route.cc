@@ -49,10 +49,14 @@ Status list_models(const Service& service, httplib::Response& res) {
 Status show_model(const Service& service, std::string_view path, httplib::Response& res) {
   DI_ASSIGN(const ServedModel* model, service.ready());
   const auto& names = model->info.model_names;
-  const auto name = std::find(names.begin(), names.end(), path.substr(kPrefix.size()));
+  std::string_view asked = path.substr(kPrefix.size());
+  if (!asked.empty() && asked.back() == '/') {
+    asked.remove_suffix(1);
+  }
+  const auto name = std::find(names.begin(), names.end(), asked);
   if (name == names.end()) {
-    return not_found(fmt::format("the model '{}' does not exist; this server has '{}'",
-                                 path.substr(kPrefix.size()), names.front()))
+    return not_found(fmt::format("the model '{}' does not exist; this server has '{}'", asked,
+                                 names.front()))
         .with_param("model")
         .with_reason(std::string(kReasonModelNotFound));
   }

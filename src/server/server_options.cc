@@ -58,6 +58,8 @@ void add_server_flags(FlagSet& flags, Draft& draft) {
                "Bytes that all request bodies may hold together; more get 503");
   flags.number("max-connections", http.max_connections, "Open connections, idle ones included");
   flags.number("max-streams", http.max_streams, "Requests worked on at once; more get 503");
+  flags.number("default-max-tokens", http.default_max_tokens,
+               "Output limit of requests that name none; 0 = the protocol's");
   flags.seconds("request-timeout", http.request_timeout, "Limit of one request; 0 = none");
   flags.seconds("sse-keep-alive-interval", http.sse_keep_alive_interval,
                 "Silence on a stream before a comment is sent; 0 = never");

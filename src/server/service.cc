@@ -22,15 +22,19 @@ std::string_view to_string(Phase phase) {
   return kNames.at(static_cast<size_t>(phase));
 }
 
-Service::Service(std::vector<std::string> model_names)
-    : model_names_(std::move(model_names)), started_(base::steady_now()) {
+Service::Service(std::vector<std::string> model_names, int32_t default_max_tokens)
+    : model_names_(std::move(model_names)),
+      default_max_tokens_(default_max_tokens),
+      started_(base::steady_now()) {
   DI_CHECK(!model_names_.empty());
 }
 
 void Service::start_serving(std::unique_ptr<recipe::Recipe> recipe, std::unique_ptr<Llm> llm) {
   DI_CHECK(model_ == nullptr);
   model_ = std::make_unique<ServedModel>();
-  model_->info = {.model_names = model_names_, .model = llm->model()};
+  model_->info = {.model_names = model_names_,
+                  .model = llm->model(),
+                  .default_max_tokens = default_max_tokens_};
   model_->recipe = std::move(recipe);
   model_->llm = std::move(llm);
   model_->created_s = std::chrono::duration_cast<std::chrono::seconds>(

@@ -36,7 +36,8 @@ struct ServedModel {
 /// All methods are thread-safe.
 class Service {
  public:
-  explicit Service(std::vector<std::string> model_names);
+  /// `default_max_tokens` as in HttpConfig.
+  explicit Service(std::vector<std::string> model_names, int32_t default_max_tokens = 0);
 
   void set_phase(Phase phase) { phase_.store(phase, std::memory_order_relaxed); }
   /// Publishes the loaded model and opens for requests. Once.
@@ -55,15 +56,22 @@ class Service {
   bool draining() const { return draining_.load(std::memory_order_relaxed); }
   /// Not OK after `fail`, or when the engine says so itself.
   Status health() const;
+  /// Counts arguments of tool calls that were announced as JSON and were not.
+  void add_invalid_arguments(uint32_t count) const {
+    invalid_arguments_.fetch_add(count, std::memory_order_relaxed);
+  }
+  uint64_t invalid_arguments() const { return invalid_arguments_.load(std::memory_order_relaxed); }
   const std::string& model_name() const { return model_names_.front(); }
   double uptime_s() const;
 
  private:
   const std::vector<std::string> model_names_;
+  const int32_t default_max_tokens_;
   const base::TimePoint started_;
   std::atomic<Phase> phase_{Phase::kConfig};
   std::atomic<bool> draining_{false};
   std::atomic<const ServedModel*> published_{nullptr};
+  mutable std::atomic<uint64_t> invalid_arguments_{0};
   std::unique_ptr<ServedModel> model_;  // written once, before published_
   mutable std::mutex mutex_;
   Status failure_;  // guarded by mutex_

@@ -238,6 +238,7 @@ Result<std::unique_ptr<OutputStream>> ScriptedLlm::submit(GenerateRequest reques
   auto sequence = std::make_unique<Sequence>();
   sequence->submitted = Clock::now();
   sequence->usage.prompt_tokens = static_cast<int32_t>(request.prompt.size());
+  last_prompt_ = request.prompt;
   sequence->request = std::move(request);
   sequence->script = std::move(script);
   sequence->constraint = std::move(constraint);
@@ -309,6 +310,11 @@ void ScriptedLlm::shutdown(Clock::time_point deadline) {
 ScriptedCounts ScriptedLlm::counts() const {
   const std::lock_guard lock(mutex_);
   return counts_;
+}
+
+std::vector<TokenId> ScriptedLlm::last_prompt() const {
+  const std::lock_guard lock(mutex_);
+  return last_prompt_;
 }
 
 bool ScriptedLlm::wait_until(const std::function<bool(const ScriptedCounts&)>& condition,

@@ -73,6 +73,8 @@ class ScriptedLlm final : public Llm {
   /// Waits until `condition` holds; false if it did not within `timeout`.
   bool wait_until(const std::function<bool(const ScriptedCounts&)>& condition,
                   std::chrono::milliseconds timeout = std::chrono::seconds(20)) const;
+  /// What the last admitted request asked.
+  std::vector<TokenId> last_prompt() const;
   /// What `health` says from now on.
   void set_health(Status status);
 
@@ -92,6 +94,7 @@ class ScriptedLlm final : public Llm {
   // Guarded by mutex_.
   std::list<Sequence*> waiting_;
   ScriptedCounts counts_;
+  std::vector<TokenId> last_prompt_;
   LlmStats totals_;
   Status health_;
   std::chrono::steady_clock::time_point last_step_;

@@ -109,4 +109,12 @@ std::vector<Event> ChatAssembler::error(const Status& status) {
   return {{.name = {}, .data = error_body(status, settings_.policy)}};
 }
 
+uint32_t ChatAssembler::invalid_arguments() const {
+  uint32_t count = 0;
+  for (const ChatChoice& choice : choices_) {
+    count += choice.invalid_arguments();
+  }
+  return count;
+}
+
 }  // namespace deepinfer::protocol

@@ -34,6 +34,7 @@ class ChatAssembler final : public ResponseAssembler {
   std::vector<Event> finish() override;
   std::string response() override;
   std::vector<Event> error(const Status& status) override;
+  uint32_t invalid_arguments() const override;
 
  private:
   ChatUsage usage() const;

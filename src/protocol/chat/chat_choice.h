@@ -56,6 +56,7 @@ class ChatChoice {
   bool done() const { return !message_.finish_reason.empty(); }
   /// A stop sequence matched; `finish` is still to be called.
   bool stopped() const { return parser_.stopped(); }
+  uint32_t invalid_arguments() const { return parser_.invalid_values(); }
   const ChatMessageText& message() const { return message_; }
   uint64_t completion_tokens() const;
   /// Absent where reasoning is not counted.

@@ -105,8 +105,10 @@ Result<int32_t> max_tokens_of(const ConvertedRequest& converted, size_t prompt_t
     Status status = limit.error();
     return std::move(status).with_param(param);
   }
-  const uint32_t wanted =
-      converted.options.max_tokens.value_or(std::min(*limit, kDefaultMaxTokens));
+  const uint32_t standard = info.default_max_tokens > 0
+                                ? static_cast<uint32_t>(info.default_max_tokens)
+                                : kDefaultMaxTokens;
+  const uint32_t wanted = converted.options.max_tokens.value_or(std::min(*limit, standard));
   return static_cast<int32_t>(std::min<uint32_t>(wanted, INT32_MAX));
 }
 

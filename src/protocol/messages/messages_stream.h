@@ -49,6 +49,7 @@ class MessagesStream {
   bool done() const { return !stop_.reason.empty(); }
   /// A stop sequence matched; `finish` is still to be called.
   bool stopped() const { return parser_.stopped(); }
+  uint32_t invalid_arguments() const { return parser_.invalid_values(); }
   uint64_t completion_tokens() const;
   /// The whole answer.
   std::string response(const MessagesUsage& usage) const;

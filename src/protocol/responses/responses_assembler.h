@@ -28,6 +28,7 @@ class ResponsesAssembler final : public ResponseAssembler {
   std::vector<Event> finish() override { return {}; }
   std::string response() override { return stream_.response(); }
   std::vector<Event> error(const Status& status) override;
+  uint32_t invalid_arguments() const override { return stream_.invalid_arguments(); }
   std::vector<Event> failed(std::string error_body) override;
 
  private:

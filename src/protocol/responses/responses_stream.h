@@ -54,6 +54,7 @@ class ResponsesStream {
   bool done() const { return state_.completed != 0; }
   /// A stop sequence matched; `finish` is still to be called.
   bool stopped() const { return parser_.stopped(); }
+  uint32_t invalid_arguments() const { return parser_.invalid_values(); }
   /// The whole answer.
   std::string response() const { return writer_.response(state_, items_); }
 

@@ -402,6 +402,16 @@ TEST(RecipePolicy, AnyForcesACall) {
   EXPECT_EQ(forced["options"]["output_constraint"]["kind"], "tool_call_required");
 }
 
+TEST(RecipePolicy, EmptySchema) {
+  const Json function = {{"name", "f"}, {"parameters", Json::object()}};
+  const Json body = {{"tools", Json::array({{{"type", "function"}, {"function", function}}})}};
+  EXPECT_FALSE(accepts(body, kReference));
+  const PreparedCompletion prepared = prepare(chat_body(body));
+  Json absent = body;
+  absent["tools"][0]["function"].erase("parameters");
+  EXPECT_EQ(prompt_of(prepared), prompt_of(prepare(chat_body(absent))));
+}
+
 TEST(RecipePolicy, AddedToolsOnce) {
   const Json body = Json::parse(R"({"messages":[{"role":"user","content":"x"},
       {"role":"system","content":[

@@ -46,6 +46,9 @@ class ChatFixture : public ::testing::Test {
     load();
   }
   RawClient connect() { return RawClient(server_->http().port()); }
+  RawClient connect_with_receive_buffer(int bytes) {
+    return RawClient(server_->http().port(), "127.0.0.1", bytes);
+  }
   RawResponse exchange(const std::string& request);
   /// Body of a chat request whose user says `text`; `more` is merged in.
   static std::string chat(const std::string& text, const Json& more = Json::object());

@@ -164,6 +164,34 @@ TEST_F(FieldCaseHttp, H01_AnUnreadBodyIsNeverTheNextRequest) {
   EXPECT_TRUE(client.received().empty());
 }
 
+TEST_F(FieldCaseHttp, H01_NoEarlyRefusalLeavesABodyBehind) {
+  config_.max_request_bytes = 1 << 20;
+  start();
+  const std::string body = get_text("/header", "X-Echo: smuggled\r\n") + std::string(65536, 'x');
+  const std::string length = std::to_string(body.size());
+  const std::vector<std::string> kHeads = {
+      "POST /nowhere HTTP/1.1\r\nHost: h\r\nContent-Length: " + length + "\r\n",
+      "PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: " + length + "\r\n",
+      "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 10485760\r\n",
+      "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: -5\r\n",
+      "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 12x\r\n",
+      "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\nContent-Length: " + length +
+          "\r\n"};
+  for (const std::string& head : kHeads) {
+    RawClient client = connect();
+    client.send(std::string(head).append("\r\n").append(body).append(get_text("/health")));
+    const auto first = client.read_response();
+    ASSERT_TRUE(first) << head;
+    EXPECT_GE(first->status, 400) << head;
+    if (const auto second = client.read_response()) {
+      EXPECT_EQ(second->body, "ok") << head;
+    } else {
+      EXPECT_EQ(first->header("connection"), "close") << head;
+      EXPECT_TRUE(client.received().empty()) << head;
+    }
+  }
+}
+
 TEST_F(FieldCaseHttp, H02_AnyHostIsServed) {
   start();
   for (const char* request : {"GET /health HTTP/1.1\r\nHost: llm.example.internal\r\n\r\n",

@@ -27,6 +27,9 @@ TEST(FieldCase, H07_ListensOnEveryKindOfAddress) {
   if (!has_ipv6()) {
     GTEST_SKIP() << "this machine has no IPv6 loopback";
   }
+  const auto local = open_listener("localhost", 0);
+  ASSERT_TRUE(local.has_value());
+  EXPECT_TRUE(RawClient(local->port, "localhost").connected());
   const auto six = open_listener("::1", 0);
   EXPECT_EQ(six->address, "[::1]:" + std::to_string(six->port));
   EXPECT_TRUE(RawClient(six->port, "::1").connected());

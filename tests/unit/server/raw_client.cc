@@ -16,7 +16,7 @@ std::string RawResponse::header(const std::string& name) const {
   return found == headers.end() ? std::string() : found->second;
 }
 
-RawClient::RawClient(int port, const std::string& host) {
+RawClient::RawClient(int port, const std::string& host, int receive_buffer) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -28,6 +28,9 @@ RawClient::RawClient(int port, const std::string& host) {
   const timeval limit{.tv_sec = 20, .tv_usec = 0};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
   ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+  if (receive_buffer > 0) {
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
+  }
   if (::connect(fd.get(), found->ai_addr, found->ai_addrlen) == 0) {
     socket_ = std::move(fd);
   }

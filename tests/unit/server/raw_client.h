@@ -25,7 +25,8 @@ struct RawResponse {
 /// Every wait ends after 20 s, so that a hang is a failed test.
 class RawClient {
  public:
-  explicit RawClient(int port, const std::string& host = "127.0.0.1");
+  /// `receive_buffer` bytes of socket buffer; 0 = the system's.
+  explicit RawClient(int port, const std::string& host = "127.0.0.1", int receive_buffer = 0);
 
   bool connected() const { return socket_.valid(); }
   bool send(std::string_view bytes);

@@ -156,6 +156,21 @@ TEST(ServerOptions, AnEmptyKeyNeverMeansNoKey) {
   }
 }
 
+TEST(FieldCase, T21_RendererAndParserCannotBeChosenApart) {
+  for (const char* flag : {"--tool-call-parser", "--reasoning-parser", "--chat-template"}) {
+    const EarlyExit exit = refused({"m", flag, "deepseek_v3"});
+    EXPECT_EQ(exit.code, 2) << flag;
+    EXPECT_EQ(exit.standard_error.compare(0, std::string(flag).size(), flag), 0)
+        << exit.standard_error;
+  }
+}
+
+TEST(FieldCase, V15_TheDefaultLimitIsASettingWithARange) {
+  EXPECT_EQ(parsed({"m"}).config.http.default_max_tokens, 0);
+  EXPECT_EQ(parsed({"m", "--default-max-tokens", "4k"}).config.http.default_max_tokens, 4096);
+  EXPECT_EQ(refused({"m", "--default-max-tokens", "-1"}).code, 2);
+}
+
 TEST(ServerOptions, OtherServersFlagsThatMeanNothingHerePass) {
   parsed({"m", "--tensor-parallel-size", "1", "--pipeline-parallel-size=1", "--dtype", "auto",
           "--enable-expert-parallel", "--enable-auto-tool-choice", "--enable-chunked-prefill",
