@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxDepth = 64;
 /// Elements once every repetition is written out.
-constexpr int64_t kMaxElements = 16384;
+constexpr int64_t kMaxElements = 2048;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';

@@ -10,7 +10,7 @@
 namespace deepinfer::constraint {
 
 /// OK if `pattern` nests its groups at most 64 deep and has, with every repetition written out, at
-/// most 16384 elements; kInvalidArgument says what is too much.
+/// most 2048 elements; kInvalidArgument says what is too much.
 Status check_pattern(std::string_view pattern, size_t max_bytes);
 
 /// The same for an EBNF grammar.
