@@ -121,6 +121,7 @@ class ConstraintCompiler::Impl {
     std::string key;
     ConstraintSpec spec;
     std::optional<Outcome> outcome;
+    int num_waiters = 0;
   };
 
   Impl(const Vocabulary& vocabulary, const CompilerOptions& options)
@@ -162,8 +163,11 @@ class ConstraintCompiler::Impl {
       changed_.notify_all();
     }
     const std::shared_ptr<Job> job = pending;
+    ++job->num_waiters;
     if (!changed_.wait_for(lock, options_.deadline, [&] { return job->outcome.has_value(); })) {
-      forget(job);
+      if (--job->num_waiters == 0) {
+        forget(job);
+      }
       return refusal(fmt::format("compiling it took longer than {} ms", options_.deadline.count()),
                      "grammar_too_complex");
     }
@@ -171,7 +175,8 @@ class ConstraintCompiler::Impl {
   }
 
  private:
-  /// Nobody waits for it any more: it is not begun if it was not yet. Holds mutex_.
+  /// It is done, or nobody waits for it any more: then it is not begun if it was not yet. Holds
+  /// mutex_.
   void forget(const std::shared_ptr<Job>& job) {
     std::erase(queue_, job);
     if (const auto at = pending_.find(job->key); at != pending_.end() && at->second == job) {

@@ -42,7 +42,7 @@ SCHEMAS = {
         },
     },
     "list": {"type": "array", "items": {"type": "boolean"}, "maxItems": 4},
-    "choice": {"oneOf": [{"const": "yes"}, {"type": "integer", "minimum": 10, "maximum": 99}]},
+    "choice": {"oneOf": [{"enum": ["yes", "no"]}, {"type": "boolean"}]},
 }
 TOOLS = [
     {
