@@ -15,6 +15,15 @@
 
 namespace deepinfer {
 
+/// Ends reasoning that grows long. For prompts that end inside reasoning.
+struct ThinkingLimit {
+  /// >= 0 tokens of reasoning, counted from the first generated one; 0 ends it at once.
+  int32_t max_tokens = 0;
+  /// Ends the reasoning. Generated next, whatever the logits say, once that many tokens came
+  /// without it.
+  TokenId close_token = 0;
+};
+
 /// How tokens are drawn. The defaults sample from the unmodified distribution.
 struct SamplingParams {
   /// [0, 100] (the HTTP interface: [0, 2]); 0 takes the most likely token (ties: smallest id).
@@ -38,6 +47,7 @@ struct SamplingParams {
   bool logprobs = false;
   /// [0, 20]: also reports this many best tokens per position.
   int32_t top_logprobs = 0;
+  std::optional<ThinkingLimit> thinking_limit;
 };
 
 /// One generation. Immutable once submitted.

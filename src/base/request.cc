@@ -40,6 +40,11 @@ Status validate(const SamplingParams& sampling) {
           .with_param("logit_bias");
     }
   }
+  if (sampling.thinking_limit && sampling.thinking_limit->max_tokens < 0) {
+    return invalid_argument(fmt::format("the thinking limit must not be negative, got {}",
+                                        sampling.thinking_limit->max_tokens))
+        .with_param("thinking_limit");
+  }
   return Status::ok();
 }
 

@@ -27,6 +27,8 @@ struct SamplingRow {
   /// Says which tokens may come; absent while nothing is constrained. It belongs to the sequence,
   /// which outlives the step.
   constraint::ConstraintState* constraint = nullptr;
+  /// Taken instead of a draw, even if it is banned.
+  std::optional<TokenId> forced;
   /// (token, times generated so far); filled only when a penalty is set.
   std::vector<std::pair<TokenId, int32_t>> generated_counts;
   /// Raw logits to report.

@@ -84,24 +84,14 @@ SequenceOutput Sampler::sample(const SamplingRow& row, std::span<float> logits) 
   }
   const double normalizer = row.params.logprobs ? log_sum_exp(logits, raw.max_logit) : 0.0;
 
-  adjust(row, logits);
-  if (row.constraint != nullptr) {
-    output.error = constrain(row, logits);
-    if (!output.error.is_ok()) {
-      return output;
-    }
-  }
-  const bool changed = !replaced_.empty() || row.constraint != nullptr;
-  const float max_logit = changed ? scan(logits).max_logit : raw.max_logit;
-  if (max_logit == kMinusInfinity) {
-    output.error = internal_error(
-        fmt::format("every token is banned at position {}: nothing to draw", row.position));
+  const Result<TokenId> token = choose(row, logits, raw.max_logit);
+  if (!token.has_value()) {
+    output.error = token.status();
     return output;
   }
-  const TokenId token = draw(row, logits, max_logit);
-  output.tokens.push_back(token);
+  output.tokens.push_back(*token);
   if (row.params.logprobs) {
-    logprobs.chosen = {token, static_cast<float>(raw_logit(logits, token) - normalizer)};
+    logprobs.chosen = {*token, static_cast<float>(raw_logit(logits, *token) - normalizer)};
     for (TokenLogprob& entry : logprobs.top) {
       entry.logprob = static_cast<float>(entry.logprob - normalizer);
     }
@@ -110,8 +100,26 @@ SequenceOutput Sampler::sample(const SamplingRow& row, std::span<float> logits) 
   return output;
 }
 
-void Sampler::adjust(const SamplingRow& row, std::span<float> logits) {
+Result<TokenId> Sampler::choose(const SamplingRow& row, std::span<float> logits, float max_logit) {
   replaced_.clear();
+  if (row.forced) {
+    return *row.forced;
+  }
+  adjust(row, logits);
+  if (row.constraint != nullptr) {
+    DI_TRY(constrain(row, logits));
+  }
+  if (!replaced_.empty() || row.constraint != nullptr) {
+    max_logit = scan(logits).max_logit;
+  }
+  if (max_logit == kMinusInfinity) {
+    return internal_error(
+        fmt::format("every token is banned at position {}: nothing to draw", row.position));
+  }
+  return draw(row, logits, max_logit);
+}
+
+void Sampler::adjust(const SamplingRow& row, std::span<float> logits) {
   const auto change = [&](TokenId token, float value) {
     float& logit = logits[static_cast<size_t>(token)];
     replaced_.push_back({logit, token});

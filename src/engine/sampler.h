@@ -23,6 +23,7 @@ namespace deepinfer::engine {
 ///    divided by the temperature and top-k, top-p (over what top-k kept) and min-p (relative
 ///    to the likeliest token) each cut the tail of the order "larger logit first, then smaller
 ///    id". The likeliest token always stays;
+///    A forced token is taken as it is, after step 1;
 /// 4. one uniform number of (seed, position) picks from what is left, in order of token ids.
 class Sampler {
  public:
@@ -40,6 +41,7 @@ class Sampler {
   using Cut = Candidate;
 
   static bool better(const Candidate& a, const Candidate& b);
+  Result<TokenId> choose(const SamplingRow& row, std::span<float> logits, float max_logit);
   void adjust(const SamplingRow& row, std::span<float> logits);
   Status constrain(const SamplingRow& row, std::span<float> logits);
   float raw_logit(std::span<const float> logits, TokenId token) const;

@@ -39,6 +39,9 @@ Status check_request(const GenerateRequest& request, const ModelInfo& model) {
   DI_TRY(check_tokens("prompt", request.prompt, model));
   DI_TRY(check_tokens("stop_token_ids", request.stop_token_ids, model));
   DI_TRY(check_tokens("probe_logits", request.probe_logits, model));
+  if (const auto& limit = request.sampling.thinking_limit) {
+    DI_TRY(check_tokens("thinking_limit", {limit->close_token}, model));
+  }
   for (const auto& [token, bias] : request.sampling.logit_bias) {
     if (!in_vocabulary(token, model)) {
       return outside("logit_bias", token, model);

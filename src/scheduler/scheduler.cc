@@ -251,6 +251,7 @@ engine::SamplingRow Scheduler::sampling_row(Sequence& sequence) const {
     row.banned = sequence.end_tokens;
   }
   constrain(sequence, row);
+  row.forced = sequence.forced_token();
   row.generated_counts.assign(sequence.generated_counts.begin(), sequence.generated_counts.end());
   if (sequence.generated.empty()) {
     row.probe_logits = sequence.request.probe_logits;
@@ -348,6 +349,9 @@ void Scheduler::append(Sequence& sequence, const engine::SequenceOutput& result,
     sequence.generated.push_back(token);
     if (sequence.has_penalty()) {
       ++sequence.generated_counts[token];
+    }
+    if (const auto& limit = sequence.request.sampling.thinking_limit) {
+      sequence.thinking_closed |= token == limit->close_token;
     }
     output.tokens.push_back(token);
     if (i < result.logprobs.size()) {

@@ -66,6 +66,8 @@ struct Sequence {
   std::map<TokenId, int32_t> generated_counts;
   /// Where `generated` stands in the request's constraint; absent without one.
   std::optional<constraint::ConstraintState> constraint;
+  /// The token that ends the reasoning was generated; kept only if a limit needs it.
+  bool thinking_closed = false;
   double first_token_s = -1.0;
 
   int32_t num_prompt() const { return static_cast<int32_t>(request.prompt.size()); }
@@ -80,6 +82,12 @@ struct Sequence {
   }
   bool ends_at(TokenId token) const {
     return std::binary_search(end_tokens.begin(), end_tokens.end(), token);
+  }
+  /// What has to come next because the reasoning reached its limit.
+  std::optional<TokenId> forced_token() const {
+    const auto& limit = request.sampling.thinking_limit;
+    const bool due = limit && !thinking_closed && num_generated() >= limit->max_tokens;
+    return due ? std::optional(limit->close_token) : std::nullopt;
   }
   bool has_penalty() const {
     return request.sampling.presence_penalty != 0.0F || request.sampling.frequency_penalty != 0.0F;

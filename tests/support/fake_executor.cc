@@ -131,6 +131,9 @@ std::vector<TokenId> FakeExecutor::read(const engine::BatchSequence& sequence) c
 
 TokenId FakeExecutor::next_token(const std::vector<TokenId>& history, int32_t vocab_size,
                                  const engine::SamplingRow& row) {
+  if (row.forced) {
+    return *row.forced;
+  }
   uint64_t hash = hash_of(history);
   if (row.params.temperature != 0.0F) {
     hash = mix(mix(hash, row.seed), static_cast<uint64_t>(row.position));

@@ -407,5 +407,36 @@ TEST(Sampler, ReportsProbedLogitsInTheirOrder) {
   EXPECT_THAT(sample(row, {1.0F, 2.0F, 3.0F}).probe_logits, ElementsAre(3.0F, 1.0F));
 }
 
+TEST(Sampler, TakesAForcedTokenAndReportsItsOwnProbability) {
+  for (const float temperature : {0.0F, 1.0F}) {
+    SamplingRow row = make_row(temperature);
+    row.forced = 2;
+    row.banned = {2};
+    row.params.logit_bias = {{1, 50.0F}, {2, -50.0F}};
+    row.params.logprobs = true;
+    row.params.top_logprobs = 1;
+    const SequenceOutput output = sample(row, {0.0F, 0.0F, 0.0F, 0.0F});
+    EXPECT_THAT(output.tokens, ElementsAre(2));
+    ASSERT_THAT(output.logprobs, SizeIs(1));
+    EXPECT_EQ(output.logprobs[0].chosen.token, 2);
+    EXPECT_NEAR(output.logprobs[0].chosen.logprob, std::log(0.25), 1e-6);
+  }
+}
+
+TEST(Sampler, ReportsAForcedTokenThatTheModelRulesOutAsImpossible) {
+  SamplingRow row = make_row(1.0F);
+  row.forced = 1;
+  row.params.logprobs = true;
+  const SequenceOutput output = sample(row, {0.0F, -kInfinity});
+  EXPECT_THAT(output.tokens, ElementsAre(1));
+  EXPECT_EQ(output.logprobs[0].chosen.logprob, -kInfinity);
+}
+
+TEST(Sampler, ForcesNothingOnBrokenLogits) {
+  SamplingRow row = make_row(1.0F);
+  row.forced = 1;
+  EXPECT_FALSE(sample(row, {kInfinity, 0.0F}).error.is_ok());
+}
+
 }  // namespace
 }  // namespace deepinfer::engine

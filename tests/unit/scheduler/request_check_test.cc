@@ -47,6 +47,11 @@ TEST(RequestCheck, RefusesTokensOutsideTheVocabulary) {
           request.sampling.logit_bias = {{bad, 1.0F}};
         },
         "logit_bias", name);
+    expect_refused(
+        [&](auto& request) {
+          request.sampling.thinking_limit = {5, bad};
+        },
+        "thinking_limit", name);
   }
 }
 
@@ -70,6 +75,11 @@ TEST(RequestCheck, RefusesWhatNeedsNoModelToBeWrong) {
         request.sampling.logit_bias = {{1, 1e9F}};
       },
       "logit_bias", "1");
+  expect_refused(
+      [](auto& request) {
+        request.sampling.thinking_limit = {-1, 5};
+      },
+      "thinking_limit", "-1");
 }
 
 }  // namespace

@@ -129,6 +129,11 @@ inline std::vector<TokenId> expected_tokens(const GenerateRequest& request, uint
     if (request.sampling.presence_penalty != 0.0F || request.sampling.frequency_penalty != 0.0F) {
       row.generated_counts.assign(counts.begin(), counts.end());
     }
+    if (const auto& limit = request.sampling.thinking_limit;
+        limit && static_cast<int32_t>(generated.size()) >= limit->max_tokens &&
+        counts.count(limit->close_token) == 0) {
+      row.forced = limit->close_token;
+    }
     const TokenId token = support::FakeExecutor::next_token(history, capacity.vocab_size, row);
     history.push_back(token);
     generated.push_back(token);

@@ -43,6 +43,9 @@ GenerateRequest random_request(std::mt19937_64& random, const engine::ExecutorCa
   if (pick(random, 0, 5) == 0) {
     request.stop_token_ids = {pick(random, 0, 99), pick(random, 0, 99)};
   }
+  if (pick(random, 0, 2) == 0) {
+    request.sampling.thinking_limit = {pick(random, 0, longest), pick(random, 0, 99)};
+  }
   if (pick(random, 0, 9) == 0) {
     request.deadline = now + std::chrono::milliseconds(pick(random, 0, 40));
   }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "unit/scheduler/scheduler_harness.h"
@@ -200,6 +201,63 @@ TEST(Scheduler, BansEndTokensBeforeMinTokens) {
   h.run();
   EXPECT_EQ(h.collected[id].tokens, expected_tokens(request, 1000, kRoomy));
   EXPECT_GE(h.collected[id].tokens.size(), 6U);
+}
+
+// A token that `request` does not generate by itself.
+TokenId other_token(const GenerateRequest& request) {
+  const std::vector<TokenId> usual = expected_tokens(request, 1000, kRoomy);
+  TokenId token = 1;
+  while (std::find(usual.begin(), usual.end(), token) != usual.end()) {
+    ++token;
+  }
+  return token;
+}
+
+TEST(Scheduler, ForcesTheEndOfReasoningThatReachesItsLimit) {
+  GenerateRequest request = make_request(make_prompt(5, 1), 20);
+  const std::vector<TokenId> usual = expected_tokens(request, 1000, kRoomy);
+  const TokenId close = other_token(request);
+  for (const int32_t limit : {0, 1, 7, 19, 20}) {
+    request.sampling.thinking_limit = {limit, close};
+    request.min_tokens = 10;
+    Harness h(config(4, 64, 3), kRoomy);
+    const SequenceId id = h.add(request);
+    h.run();
+    const std::vector<TokenId>& tokens = h.collected[id].tokens;
+    ASSERT_THAT(tokens, SizeIs(20));
+    const auto kept = static_cast<std::ptrdiff_t>(limit);
+    EXPECT_TRUE(std::equal(usual.begin(), usual.begin() + kept, tokens.begin()));
+    EXPECT_TRUE(limit == 20 || tokens[static_cast<size_t>(limit)] == close);
+    EXPECT_LE(std::count(tokens.begin(), tokens.end(), close), limit == 20 ? 0 : 20);
+  }
+}
+
+TEST(Scheduler, ForcesNothingWhereTheReasoningEndedBefore) {
+  GenerateRequest request = make_request(make_prompt(5, 1), 20);
+  const std::vector<TokenId> usual = expected_tokens(request, 1000, kRoomy);
+  request.sampling.thinking_limit = {6, usual[4]};
+  Harness h(config(4, 64), kRoomy);
+  const SequenceId id = h.add(request);
+  h.run();
+  EXPECT_EQ(h.collected[id].tokens, usual);
+}
+
+TEST(Scheduler, CountsReasoningOnceHoweverOftenItIsComputedAgain) {
+  const engine::ExecutorCapacity tight = support::small_capacity(8, 4, 4, 64);
+  Harness h(config(4, 64), tight);
+  std::vector<GenerateRequest> requests;
+  for (int32_t i = 0; i < 3; ++i) {
+    requests.push_back(make_request(make_prompt(6, i), 20));
+    requests.back().sampling.thinking_limit = {9, other_token(requests.back())};
+    h.add(requests.back());
+  }
+  h.run();
+  EXPECT_GT(h.scheduler.num_preemptions(), 0U);
+  for (SequenceId id = 1; id <= 3; ++id) {
+    const GenerateRequest& request = requests[id - 1];
+    EXPECT_EQ(h.collected[id].tokens[9], request.sampling.thinking_limit->close_token);
+    EXPECT_EQ(h.collected[id].tokens, expected_tokens(request, Harness::seed_of(id), tight));
+  }
 }
 
 TEST(Scheduler, EndsWithTheContext) {
