@@ -80,6 +80,8 @@ struct ParsingOptions {
   bool parse_json_output = false;
   ThinkingStage thinking_initial_stage = ThinkingStage::kNone;
   std::vector<std::string> stop_sequences;
+  /// The output ends with the first whole call.
+  bool single_call = false;
 };
 
 }  // namespace deepinfer::recipe

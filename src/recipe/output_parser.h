@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -64,10 +65,13 @@ class OutputParser {
   /// of an unfinished character come out as U+FFFD, otherwise they are dropped.
   void finish(bool flush_partial_character, std::vector<MessageDelta>& out);
 
-  /// True once a stop sequence matched: nothing more is taken.
+  /// True once a stop sequence matched or the only call allowed is whole: nothing more is taken.
   bool stopped() const { return stopped_; }
-  /// Which of the stop sequences it was.
-  const std::string& stop_sequence() const { return options_.stop_sequences[stop_index_]; }
+  /// The stop sequence that matched, if that ended the output.
+  std::optional<std::string_view> stop_sequence() const {
+    return stop_index_ ? std::optional<std::string_view>(options_.stop_sequences[*stop_index_])
+                       : std::nullopt;
+  }
   /// Calls that began; the last may be unfinished.
   int32_t calls_begun() const { return calls_begun_; }
   /// Tokens taken so far, up to the one that completed a stop sequence.
@@ -181,7 +185,7 @@ class OutputParser {
   bool spelled_ = false;
   bool skip_line_feeds_ = false;
   bool stopped_ = false;
-  size_t stop_index_ = 0;
+  std::optional<size_t> stop_index_;
 
   /// Text not handed on yet begins at `head_`; the matcher has seen it up to `scanned_`.
   std::string pending_;

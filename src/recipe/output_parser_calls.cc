@@ -111,7 +111,7 @@ void OutputParser::on_in_call_match(int32_t pattern, const Span& marker, Out& ou
     return enter(State::kKey);
   }
   end_call(marker, out);
-  if (pattern == 2) {
+  if (pattern == 2 && !stopped_) {
     collected_.clear();
     enter(State::kCallName);
   }
@@ -121,6 +121,7 @@ void OutputParser::end_call(const Span& marker, Out& out) {
   call_delta(MessageDelta::Kind::kCallArguments, parameters_ == 0 ? "{}" : "}", marker, out);
   call_delta(MessageDelta::Kind::kCallEnd, {}, marker, out);
   enter(State::kBetweenCalls);
+  stopped_ = options_.single_call && options_.parse_tool_calls;
 }
 
 void OutputParser::on_key_match(int32_t pattern, const Span& marker, Out& out) {

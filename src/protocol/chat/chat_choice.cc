@@ -64,7 +64,7 @@ void ChatChoice::finish(std::string_view reason, const ChunkWriter& writer, cons
 
 /// `stop` becomes `tool_calls` when calls were made; a limit stays what it is.
 std::string_view ChatChoice::finish_reason(std::string_view reason) const {
-  if (reason != "stop" || parser_.stopped()) {
+  if (reason != "stop" || parser_.stop_sequence()) {
     return reason.empty() ? "stop" : reason;
   }
   const bool whole = settings_.policy.whole_calls_only;

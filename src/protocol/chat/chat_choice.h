@@ -54,7 +54,7 @@ class ChatChoice {
   void flush(const ChunkWriter& writer, std::vector<std::string>& chunks);
 
   bool done() const { return !message_.finish_reason.empty(); }
-  /// A stop sequence matched; `finish` is still to be called.
+  /// A stop sequence or the only call ended the output; `finish` is still to be called.
   bool stopped() const { return parser_.stopped(); }
   uint32_t invalid_arguments() const { return parser_.invalid_values(); }
   const ChatMessageText& message() const { return message_; }

@@ -50,9 +50,9 @@ void MessagesStream::finish(std::string_view reason, const MessagesUsage& usage,
                             std::vector<Event>& events) {
   end_block(events);
   stop_.reason = stop_reason(reason);
-  if (parser_.stopped()) {
+  if (const auto sequence = parser_.stop_sequence()) {
     stop_.by_sequence = true;
-    stop_.sequence = parser_.stop_sequence();
+    stop_.sequence = *sequence;
   }
   events.push_back(writer_.message_delta(stop_, usage));
   events.push_back(writer_.message_stop());
@@ -60,7 +60,7 @@ void MessagesStream::finish(std::string_view reason, const MessagesUsage& usage,
 
 /// `stop` becomes `tool_use` when calls were made; a limit stays what it is.
 std::string_view MessagesStream::stop_reason(std::string_view reason) const {
-  if (parser_.stopped()) {
+  if (parser_.stop_sequence()) {
     return "stop_sequence";
   }
   if (reason == "length") {

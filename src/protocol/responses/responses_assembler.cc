@@ -31,7 +31,9 @@ std::vector<Event> ResponsesAssembler::push(int32_t, const TokenOutput& output) 
     logprobs = logprobs.first(std::min(logprobs.size(), tokens.size()));
   }
   stream_.push_tokens(tokens, logprobs, events);
-  if (output.finish == FinishReason::kStop || output.finish == FinishReason::kLength) {
+  if (stream_.stopped()) {
+    stream_.finish("stop", prompt_usage(), events);
+  } else if (output.finish == FinishReason::kStop || output.finish == FinishReason::kLength) {
     if (end_token) {
       stream_.count_end_token();
     }
