@@ -45,11 +45,13 @@ std::unique_ptr<ResponseAssembler> make_assembler(const ConvertedRequest& conver
                                                   ChatAssembler::Settings settings) {
   settings.envelope.thinking = converted.conversation.thinking_mode;
   settings.envelope.announces_usage = converted.include_usage;
+  settings.envelope.reasoning_fields = info.reasoning_fields;
   if (!info.model.system_fingerprint.empty()) {
     settings.envelope.system_fingerprint = info.model.system_fingerprint;
   }
   settings.stream = converted.stream;
   settings.include_usage = converted.include_usage;
+  settings.continuous_usage = converted.continuous_usage;
   settings.parsing = converted.parsing;
   settings.end_tokens = end_tokens(info, engine_request);
   settings.prompt_tokens = engine_request.prompt.size();

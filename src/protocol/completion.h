@@ -22,6 +22,8 @@ namespace deepinfer::protocol {
 struct ServiceInfo {
   /// Accepted as `model`; the first is reported.
   std::vector<std::string> model_names;
+  /// Members of a chat answer that carry its reasoning, each all of it.
+  std::vector<std::string> reasoning_fields = {"reasoning_content"};
   ModelInfo model;
   /// Output limit of requests that name none; 0 = the protocol's own.
   int32_t default_max_tokens = 0;
@@ -66,8 +68,6 @@ struct PreparedCompletion {
   bool stream = false;
   /// One per choice (`n`).
   std::vector<GenerateRequest> requests;
-  /// Most tokens of reasoning the client wants.
-  std::optional<uint64_t> thinking_budget;
   std::unique_ptr<ResponseAssembler> assembler;
 };
 

@@ -59,7 +59,9 @@ struct ConvertedRequest {
   recipe::Encoding encoding = recipe::Encoding::kV41;
   bool stream = false;
   bool include_usage = false;
-  /// Most tokens of reasoning the client wants.
+  /// Every chunk carries the usage so far; only with `include_usage`.
+  bool continuous_usage = false;
+  /// Most tokens of reasoning the client wants; 0 ends it at once.
   std::optional<uint64_t> thinking_budget;
   InferenceOptions options;
   /// What the engine enforces; the ids of control tokens come with the prompt.

@@ -1,10 +1,31 @@
 #include "protocol/prepared_prompt.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 
 #include "protocol/conversion_steps.h"
 
 namespace deepinfer::protocol {
+
+namespace {
+
+/// None for prompts that do not end inside reasoning, whatever the client asks for.
+std::optional<ThinkingLimit> thinking_limit(const ConvertedRequest& converted,
+                                            const recipe::Recipe& recipe) {
+  const recipe::ThinkingStage stage = converted.parsing.thinking_initial_stage;
+  const bool open = stage == recipe::ThinkingStage::kReasoningStart ||
+                    stage == recipe::ThinkingStage::kReasoningContinuation;
+  const TokenId close = recipe.control().think_end;
+  if (!converted.thinking_budget || !open || close == recipe::ControlTokens::kNone) {
+    return std::nullopt;
+  }
+  return ThinkingLimit{
+      .max_tokens = static_cast<int32_t>(std::min<uint64_t>(*converted.thinking_budget, INT32_MAX)),
+      .close_token = close};
+}
+
+}  // namespace
 
 ConversionOptions served_options(const ServiceInfo& info, const recipe::Recipe& recipe) {
   ConversionOptions options;
@@ -40,6 +61,7 @@ Status fill_prompt(const ConvertedRequest& converted, const ServiceInfo& info,
   if (!converted.options.max_tokens && info.default_max_tokens > 0) {
     target.max_tokens = std::min(target.max_tokens, info.default_max_tokens);
   }
+  target.sampling.thinking_limit = thinking_limit(converted, recipe);
   DI_ASSIGN(target.constraint, complete_constraint(converted, recipe));
   return Status::ok();
 }

@@ -27,7 +27,7 @@ Result<std::vector<TokenId>> encode_prompt(const ConvertedRequest& converted,
 Result<std::optional<ConstraintSpec>> complete_constraint(const ConvertedRequest& converted,
                                                           const recipe::Recipe& recipe);
 
-/// Fills in the prompt, the output limit and the constraint.
+/// Fills in the prompt, the limits of output and reasoning, and the constraint.
 Status fill_prompt(const ConvertedRequest& converted, const ServiceInfo& info,
                    const recipe::Recipe& recipe, const RecipePolicy& policy,
                    GenerateRequest& target);

@@ -27,6 +27,8 @@ struct RecipePolicy {
   bool several_choices = false;
   bool sampling_extensions = false;
   bool requested_sampling = false;
+  bool thinking_budget = false;
+  bool parallel_tool_calls = false;
   bool any_forces_a_call = false;
   bool empty_schema = false;
   bool added_tools_once = false;
@@ -51,6 +53,7 @@ struct RecipePolicy {
   bool pad_json = true;
   bool lean_deltas = false;
   bool usage_chunk = false;
+  bool continuous_usage = false;
   bool lean_blocks = false;
   bool logprobs_once = false;
   bool count_as_generated = false;
@@ -76,6 +79,8 @@ constexpr RecipePolicy RecipePolicy::server() {
       .several_choices = true,
       .sampling_extensions = true,
       .requested_sampling = true,
+      .thinking_budget = true,
+      .parallel_tool_calls = true,
       .any_forces_a_call = true,
       .empty_schema = true,
       .added_tools_once = true,
@@ -98,6 +103,7 @@ constexpr RecipePolicy RecipePolicy::server() {
       .pad_json = false,
       .lean_deltas = true,
       .usage_chunk = true,
+      .continuous_usage = true,
       .lean_blocks = true,
       .logprobs_once = true,
       .count_as_generated = true,

@@ -36,6 +36,8 @@ struct RequestToolChoice {
   enum class Kind { kAuto, kNone, kRequired, kNamed };
   Kind kind = Kind::kAuto;
   std::string name;
+  /// `disable_parallel_tool_use` of the Messages protocol.
+  bool single_call = false;
 };
 
 struct RequestFormat {

@@ -27,6 +27,7 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 struct Draft {
   ServerOptions options;
   std::string uds;
+  std::string reasoning_field = "reasoning_content";
   std::string api_key_file;
   std::string config_file;
   std::vector<std::string> origins;
@@ -53,6 +54,10 @@ void add_server_flags(FlagSet& flags, Draft& draft) {
   flags.list("api-key", http.api_keys, "Key that clients must send; several allowed");
   flags.text("api-key-file", draft.api_key_file, "File with one key per line");
   flags.list("allowed-origins", draft.origins, "Origins for CORS, or a JSON list; * = all");
+  flags
+      .text("reasoning-field", draft.reasoning_field,
+            "Name of the reasoning in chat answers: reasoning_content, reasoning or both")
+      ->check(CLI::IsMember({"reasoning_content", "reasoning", "both"}));
   flags.number("max-request-bytes", http.max_request_bytes, "Largest request body");
   flags.number("max-buffered-bytes", http.max_buffered_bytes,
                "Bytes that all request bodies may hold together; more get 503");
@@ -346,6 +351,10 @@ std::optional<EarlyExit> complete(Draft& draft) {
     }
   }
   config.http.allowed_origins = parsed_origins(draft.origins);
+  draft.options.reasoning_fields = {draft.reasoning_field};
+  if (draft.reasoning_field == "both") {
+    draft.options.reasoning_fields = {"reasoning_content", "reasoning"};
+  }
   if (draft.options.check_health) {
     return std::nullopt;
   }

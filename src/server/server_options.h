@@ -27,6 +27,8 @@ struct Setting {
 
 struct ServerOptions {
   ServerConfig config;
+  /// Members of a chat answer that carry its reasoning.
+  std::vector<std::string> reasoning_fields = {"reasoning_content"};
   std::string log_level = "info";
   std::string log_format = "text";
   std::chrono::milliseconds startup_timeout{3'600'000};

@@ -36,8 +36,9 @@ struct ServedModel {
 /// All methods are thread-safe.
 class Service {
  public:
-  /// `default_max_tokens` as in HttpConfig.
-  explicit Service(std::vector<std::string> model_names, int32_t default_max_tokens = 0);
+  /// `default_max_tokens` as in HttpConfig, `reasoning_fields` as in protocol::ServiceInfo.
+  explicit Service(std::vector<std::string> model_names, int32_t default_max_tokens = 0,
+                   std::vector<std::string> reasoning_fields = {"reasoning_content"});
 
   void set_phase(Phase phase) { phase_.store(phase, std::memory_order_relaxed); }
   /// Publishes the loaded model and opens for requests. Once.
@@ -67,6 +68,7 @@ class Service {
  private:
   const std::vector<std::string> model_names_;
   const int32_t default_max_tokens_;
+  const std::vector<std::string> reasoning_fields_;
   const base::TimePoint started_;
   std::atomic<Phase> phase_{Phase::kConfig};
   std::atomic<bool> draining_{false};

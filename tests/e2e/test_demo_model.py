@@ -31,6 +31,26 @@ def ask(demo, request):
     )
 
 
+THINKS = [case for case in CASES if case["expected"].get("reasoning_content")]
+
+
+@pytest.mark.parametrize("budget", [0, 1, 2, 1000])
+@pytest.mark.parametrize("case", THINKS[:3], ids=[case["name"] for case in THINKS[:3]])
+def test_reasoning_stays_within_its_budget(demo, case, budget):
+    request = {**case["request"], "thinking_token_budget": budget}
+    answer = ask(demo, request)
+    message = answer.choices[0].message
+    full = case["expected"]["reasoning_content"]
+    assert full.startswith(message.reasoning_content)
+    assert answer.usage.completion_tokens_details.reasoning_tokens <= budget
+    if budget == 1000:
+        assert message.reasoning_content == full
+        assert message.content == case["expected"]["content"]
+    else:
+        assert answer.usage.completion_tokens_details.reasoning_tokens == budget
+    assert "</think>" not in message.content
+
+
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_answers_as_recorded(demo, case):
     choice = ask(demo, case["request"]).choices[0]

@@ -132,6 +132,68 @@ def test_reasoning_tokens_are_counted(client):
     assert 0 < usage.completion_tokens_details.reasoning_tokens < usage.completion_tokens
 
 
+@pytest.mark.parametrize("budget", [0, 1, 3])
+def test_reasoning_is_closed_at_its_budget(client, budget):
+    extra = {**THINKING, "thinking_token_budget": budget}
+    answer = ask(client, "REASON", extra)
+    message = answer.choices[0].message
+    assert REASONING.startswith(message.reasoning_content)
+    assert len(message.reasoning_content) < len(REASONING)
+    assert message.content.endswith(ANSWER)
+    assert answer.usage.completion_tokens_details.reasoning_tokens == budget
+    reasoning, content, _, finishes = deltas(ask(client, "REASON", extra, stream=True))
+    assert (reasoning, content) == (message.reasoning_content, message.content)
+    assert finishes == ["stop"]
+
+
+def test_every_choice_has_its_own_budget(client):
+    answer = ask(client, "REASON", {**THINKING, "thinking_token_budget": 2}, n=3)
+    assert len({choice.message.reasoning_content for choice in answer.choices}) == 1
+    assert answer.usage.completion_tokens_details.reasoning_tokens == 6
+
+
+def test_a_bad_budget_is_named(client):
+    with pytest.raises(openai.BadRequestError) as error:
+        ask(client, "REASON", {"thinking_token_budget": -1})
+    assert error.value.param == "thinking_token_budget"
+
+
+def test_usage_comes_with_every_chunk_where_asked(client):
+    options = {"include_usage": True, "continuous_usage_stats": True}
+    chunks = list(ask(client, "PLAIN", stream=True, stream_options=options))
+    counts = [chunk.usage.completion_tokens for chunk in chunks]
+    assert counts == sorted(counts)
+    assert counts[0] >= 1  # the engine may be ahead of what was sent
+    assert chunks[-1].choices == []
+
+
+def test_without_parallel_calls_there_is_one(client, scripted):
+    members = {"tools": [WEATHER], "extra": {"parallel_tool_calls": False, **THINKING}}
+    cancelled = engine(scripted)["cancelled"]
+    choice = ask(client, "BOTH", **members).choices[0]
+    assert [call.function.name for call in choice.message.tool_calls] == ["get_weather"]
+    assert choice.finish_reason == "tool_calls"
+    wait_until(
+        lambda: engine(scripted)["cancelled"] == cancelled + 1, "the cancel", scripted.patience_s
+    )
+    _, content, calls, finishes = deltas(ask(client, "BOTH", stream=True, **members))
+    assert content == choice.message.content
+    assert [call[1] for call in calls.values()] == ["get_weather"]
+    assert calls[0][2] == choice.message.tool_calls[0].function.arguments
+    assert finishes == ["tool_calls"]
+
+
+def test_reasoning_can_have_another_name(programs, tmp_path_factory):
+    server = start(programs, tmp_path_factory, "--reasoning-field", "both")
+    with sdk(server) as client:
+        message = ask(client, "REASON", THINKING).choices[0].message
+        assert message.reasoning_content == message.reasoning == REASONING
+        text = ""
+        for chunk in ask(client, "REASON", THINKING, stream=True):
+            text += getattr(chunk.choices[0].delta, "reasoning", None) or ""
+        assert text == REASONING
+
+
 def test_tool_call_is_typed(client):
     choice = ask(client, "CALL", tools=[WEATHER]).choices[0]
     (call,) = choice.message.tool_calls

@@ -37,7 +37,7 @@ VENDOR = {
     r"openssl/.*": r"src/server/",
     r"pcre2\.h": r"src/recipe/",
     r"nlohmann/.*": r"src/(server|protocol|recipe|cli|constraint)/|src/model/([a-z0-9_]+\.cc|json_[a-z_]+\.h)$",
-    r"CLI/.*": r"src/cli/|src/server/(main|flag_set|foreign_flags|option_help|server_options)\.",
+    r"CLI/.*": r"src/cli/|src/server/(main|engine_flags|flag_set|foreign_flags|option_help|server_options)\.",
     r"utf8proc\.h": r"src/model/",
     r"(xgrammar|dlpack)/.*": r"src/constraint/[a-z_]+\.cc$|src/constraint/(compiled|grammar_builder)\.h$",
     r"(cuda|nccl|cublas|cute/|cutlass/).*": r"kernels/cuda/|src/device/cuda_|src/comm/nccl_",

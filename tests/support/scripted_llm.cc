@@ -36,6 +36,7 @@ struct ScriptedLlm::Sequence {
   Clock::time_point submitted;
   bool running = false;
   bool ended = false;
+  bool thinking_closed = false;
   size_t next_step = 0;
   Clock::time_point due;
   Usage usage;
@@ -137,13 +138,29 @@ class ScriptedLlm::Stream final : public OutputStream {
     }
   }
 
+  /// Reasoning that reached its limit is closed before the script goes on.
   void append(TokenId token, TokenOutput& output) {
+    const auto& limit = sequence_->request.sampling.thinking_limit;
+    const int32_t generated = sequence_->usage.completion_tokens;
+    if (limit && !sequence_->thinking_closed && generated >= limit->max_tokens &&
+        token != limit->close_token) {
+      add(limit->close_token, output);
+    }
+    if (!output.finish) {
+      add(token, output);
+    }
+  }
+
+  void add(TokenId token, TokenOutput& output) {
     const GenerateRequest& request = sequence_->request;
     if (sequence_->constraint && !sequence_->constraint->accept(token)) {
       output.finish = FinishReason::kError;
       output.error = internal_error("the script breaks the constraint at its token " +
                                     std::to_string(sequence_->usage.completion_tokens));
       return;
+    }
+    if (request.sampling.thinking_limit) {
+      sequence_->thinking_closed |= token == request.sampling.thinking_limit->close_token;
     }
     output.tokens.push_back(token);
     if (request.sampling.logprobs) {

@@ -62,6 +62,12 @@ std::vector<Event> ChatAssembler::push(int32_t index, const TokenOutput& output)
     choice.flush(writer_, chunks);
     end_choice(choice, output.finish == FinishReason::kLength ? "length" : "stop", chunks);
   }
+  if (settings_.continuous_usage) {
+    const ChatUsage now = usage();
+    for (std::string& chunk : chunks) {
+      chunk = ChunkWriter::with_usage(std::move(chunk), now);
+    }
+  }
   return to_events(std::move(chunks));
 }
 

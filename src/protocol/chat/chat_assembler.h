@@ -20,6 +20,8 @@ class ChatAssembler final : public ResponseAssembler {
     int32_t num_choices = 1;
     bool stream = false;
     bool include_usage = false;
+    /// Every chunk carries the usage so far.
+    bool continuous_usage = false;
     recipe::ParsingOptions parsing;
     /// Tokens that end a generation and are no part of its text.
     std::vector<TokenId> end_tokens;

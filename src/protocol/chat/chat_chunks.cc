@@ -36,6 +36,15 @@ void append_head(const ChatEnvelope& envelope, std::string_view object, std::str
   out += ',';
 }
 
+void append_reasoning(const ChatEnvelope& envelope, std::string_view text, std::string& out) {
+  std::string_view separator;
+  for (const std::string& field : envelope.reasoning_fields) {
+    out += separator;
+    append_member(field, text, out);
+    separator = ",";
+  }
+}
+
 }  // namespace
 
 std::string usage_json(const ChatUsage& usage) {
@@ -135,7 +144,7 @@ std::string ChunkWriter::delta(int32_t choice, const MessageDelta& delta, bool f
       if (!lean) {
         chunk += R"("content":null,)";
       }
-      append_member("reasoning_content", delta.text, chunk);
+      append_reasoning(envelope_, delta.text, chunk);
       entries = lean ? R"({"content":null,"reasoning_content":[)" : R"({"reasoning_content":[)";
       break;
     case MessageDelta::Kind::kCallBegin:
@@ -174,19 +183,25 @@ std::string ChunkWriter::finish(int32_t choice, std::string_view reason, bool fi
   return chunk + tail(usage == nullptr ? std::string() : usage_json(*usage));
 }
 
+std::string ChunkWriter::with_usage(std::string chunk, const ChatUsage& usage) {
+  chunk.pop_back();  // the brace that closes the chunk
+  return std::move(chunk) + R"(,"usage":)" + usage_json(usage) + '}';
+}
+
 std::string ChunkWriter::usage(const ChatUsage& usage) const {
   return prefix_ + tail(usage_json(usage));
 }
 
 namespace {
 
-void append_message(const ChatMessageText& message, bool shows_reasoning, bool lean,
+void append_message(const ChatMessageText& message, const ChatEnvelope& envelope, bool lean,
                     std::string& out) {
+  const bool shows_reasoning = envelope.thinking && !envelope.continues_content;
   out += R"({"role":"assistant",)";
   append_member("content", message.content, out);
   if (shows_reasoning || !message.reasoning.empty()) {
     out += ',';
-    append_member("reasoning_content", message.reasoning, out);
+    append_reasoning(envelope, message.reasoning, out);
   }
   bool any = false;
   for (size_t i = 0; i < message.calls.size(); ++i) {
@@ -237,8 +252,7 @@ std::string ChunkWriter::response(const std::vector<const ChatMessageText*>& cho
     const ChatMessageText& message = *choices[i];
     out += i == 0 ? "" : ",";
     out += R"({"index":)" + std::to_string(i) + R"(,"message":)";
-    append_message(message, envelope_.thinking && !envelope_.continues_content, policy_.lean_deltas,
-                   out);
+    append_message(message, envelope_, policy_.lean_deltas, out);
     out += R"(,"logprobs":)";
     append_logprobs(message, policy_.lean_deltas, out);
     out += R"(,"finish_reason":)";

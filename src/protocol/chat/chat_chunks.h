@@ -56,6 +56,8 @@ struct ChatEnvelope {
   bool continues_content = false;
   /// Chunks carry `usage: null` until the one that has it.
   bool announces_usage = false;
+  /// Members that carry the reasoning.
+  std::vector<std::string> reasoning_fields = {"reasoning_content"};
 };
 
 class ChunkWriter {
@@ -71,6 +73,8 @@ class ChunkWriter {
   /// The finish chunk, with usage if it is given.
   std::string finish(int32_t choice, std::string_view reason, bool first,
                      const ChatUsage* usage) const;
+  /// A chunk with the usage so far in it.
+  static std::string with_usage(std::string chunk, const ChatUsage& usage);
   /// The closing usage chunk with no choices.
   std::string usage(const ChatUsage& usage) const;
   /// The whole response.

@@ -50,18 +50,31 @@ class Converter {
         &Converter::seed,
     };
     out_.conversation.thinking_mode =
-        wants_thinking(request_.thinking, request_.reasoning_effort, options_);
+        wants_thinking(thinking_type(), request_.reasoning_effort, options_);
     for (const Step step : kSteps) {
       DI_TRY((this->*step)());
     }
     finish_conversion(job_, request_.reasoning_effort, request_.response_format, constraint_schema_,
                       use_);
     out_.parsing.thinking_initial_stage = thinking_stage();
+    out_.thinking_budget = thinking_budget();
+    out_.parsing.single_call =
+        policy_.parallel_tool_calls && !request_.parallel_tool_calls.value_or(true);
     DI_TRY(guided());
     return std::move(out_);
   }
 
  private:
+  std::optional<ThinkingType> thinking_type() const {
+    return request_.thinking ? std::optional(request_.thinking->type) : std::nullopt;
+  }
+  /// The member of its own wins.
+  std::optional<uint64_t> thinking_budget() const {
+    if (!policy_.thinking_budget || request_.thinking_token_budget || !request_.thinking) {
+      return request_.thinking_token_budget;
+    }
+    return request_.thinking->budget_tokens;
+  }
   ResponseFormat format() const {
     return request_.response_format ? request_.response_format->kind : ResponseFormat::kText;
   }
@@ -166,6 +179,8 @@ Status Converter::stream_options() {
     return refuse_member("stream_options", "stream_options should be set along with stream = true");
   }
   out_.include_usage = request_.stream_options->include_usage.value_or(false);
+  out_.continuous_usage =
+      out_.include_usage && request_.stream_options->continuous_usage_stats.value_or(false);
   return Status::ok();
 }
 

@@ -11,15 +11,6 @@ namespace {
 
 using enum Presence;
 
-// ------------------------------------------------------------------------- small members
-
-Status read_thinking(const Json& value, const ReadContext& context, ChatRequest& target) {
-  RequestThinking thinking;
-  DI_TRY(protocol::read_value(value, context, thinking));
-  target.thinking = thinking.type;
-  return Status::ok();
-}
-
 }  // namespace
 
 Status read_value(const Json& value, const ReadContext& context, RequestStop& stop) {
@@ -36,6 +27,8 @@ Status read_value(const Json& value, const ReadContext& context, RequestStop& st
 Status read_value(const Json& value, const ReadContext& context, StreamOptions& target) {
   static constexpr Field<StreamOptions> kFields[] = {
       field<&StreamOptions::include_usage>("include_usage"),
+      field<&StreamOptions::continuous_usage_stats>("continuous_usage_stats", kOptional,
+                                                    &RecipePolicy::continuous_usage),
   };
   return read_members(value, context, kFields, target);
 }
@@ -167,7 +160,6 @@ constexpr UnsupportedMember kUnsupported[] = {
     {"prompt_logprobs", "null"},
     {"repetition_penalty", "1.0"},
     {"structural_tag", "null"},
-    {"thinking_token_budget", "null"},
     {"use_beam_search", "false"},
     {"web_search_options", "null"},
 };
@@ -191,12 +183,14 @@ constexpr Field<ChatRequest> kChatFields[] = {
     field<&ChatRequest::top_logprobs>("top_logprobs"),
     field<&ChatRequest::presence_penalty>("presence_penalty"),
     field<&ChatRequest::frequency_penalty>("frequency_penalty"),
-    {"thinking", read_thinking},
+    field<&ChatRequest::thinking>("thinking"),
     field<&ChatRequest::reasoning_effort>("reasoning_effort"),
     {"response_format", read_response_format},
     {"tools", read_tools},
     {"tool_choice", read_tool_choice},
     field<&ChatRequest::parallel_tool_calls>("parallel_tool_calls"),
+    field<&ChatRequest::thinking_token_budget>("thinking_token_budget", kOptional,
+                                               &RecipePolicy::thinking_budget),
     field<&ChatRequest::top_k>("top_k", kOptional, kExtension),
     field<&ChatRequest::min_p>("min_p", kOptional, kExtension),
     field<&ChatRequest::min_tokens>("min_tokens", kOptional, kExtension),

@@ -48,6 +48,8 @@ struct RequestStop {
 
 struct StreamOptions {
   std::optional<bool> include_usage;
+  /// Beyond the reference: every chunk carries the usage so far.
+  std::optional<bool> continuous_usage_stats;
 };
 
 struct ChatRequest {
@@ -65,7 +67,7 @@ struct ChatRequest {
   std::optional<uint8_t> top_logprobs;
   std::optional<float> presence_penalty;
   std::optional<float> frequency_penalty;
-  std::optional<ThinkingType> thinking;
+  std::optional<RequestThinking> thinking;
   std::optional<EffortName> reasoning_effort;
   std::optional<RequestFormat> response_format;
   std::vector<RequestTool> tools;
@@ -74,6 +76,7 @@ struct ChatRequest {
 
   // Beyond the reference.
   std::optional<uint32_t> max_completion_tokens;
+  std::optional<uint64_t> thinking_token_budget;
   std::optional<int32_t> top_k;
   std::optional<float> min_p;
   std::optional<uint32_t> min_tokens;

@@ -76,6 +76,8 @@ void CompletionsAssembler::take(int32_t index, CompletionPiece piece, std::vecto
     append(std::move(piece), choice.whole);
     return;
   }
+  const ChatUsage now = settings_.continuous_usage ? usage() : ChatUsage();
+  const ChatUsage* so_far = settings_.continuous_usage ? &now : nullptr;
   if (!piece.empty() || first) {
     events.push_back(
         {.name = {},
@@ -83,13 +85,13 @@ void CompletionsAssembler::take(int32_t index, CompletionPiece piece, std::vecto
                                  .piece = std::move(piece),
                                  .finish_reason = {},
                                  .prompt_token_ids = first ? &prompt.tokens : nullptr}},
-                               nullptr)});
+                               so_far)});
   }
   if (!choice.finish_reason.empty()) {
     events.push_back(
         {.name = {},
          .data = writer_.write(
-             {{.index = index, .piece = {}, .finish_reason = choice.finish_reason}}, nullptr)});
+             {{.index = index, .piece = {}, .finish_reason = choice.finish_reason}}, so_far)});
   }
 }
 

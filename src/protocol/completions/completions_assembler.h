@@ -25,6 +25,8 @@ class CompletionsAssembler final : public ResponseAssembler {
     int32_t num_choices = 1;
     bool stream = false;
     bool include_usage = false;
+    /// Every chunk carries the usage so far.
+    bool continuous_usage = false;
     std::vector<std::string> stop_sequences;
     /// Tokens that end a generation and are no part of its text.
     std::vector<TokenId> end_tokens;

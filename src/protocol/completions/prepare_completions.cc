@@ -47,6 +47,11 @@ Status check(const CompletionsRequest& request, const ConversionJob& job) {
   if (common.stream_options && !common.stream) {
     return refuse_member("stream_options", "stream_options should be set along with stream = true");
   }
+  if (common.stream_options) {
+    job.out.include_usage = common.stream_options->include_usage.value_or(false);
+    job.out.continuous_usage =
+        job.out.include_usage && common.stream_options->continuous_usage_stats.value_or(false);
+  }
   if (common.stop) {
     DI_TRY(set_stop_sequences(job, common.stop->sequences, common.stop->is_list, "stop"));
   }
@@ -151,8 +156,8 @@ CompletionsAssembler::Settings settings_of(const CompletionsRequest& request,
                      .token_ids = request.return_token_ids},
           .num_choices = common.n,
           .stream = common.stream,
-          .include_usage =
-              common.stream_options && common.stream_options->include_usage.value_or(false),
+          .include_usage = converted.include_usage,
+          .continuous_usage = converted.continuous_usage,
           .stop_sequences = converted.parsing.stop_sequences,
           .policy = kPolicy};
 }

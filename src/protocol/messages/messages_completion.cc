@@ -29,7 +29,6 @@ Result<PreparedCompletion> prepare_messages(std::string_view body, const Service
 
   PreparedCompletion prepared;
   prepared.stream = converted.stream;
-  prepared.thinking_budget = converted.thinking_budget;
   prepared.assembler = std::make_unique<MessagesAssembler>(
       MessagesAssembler::Settings{.envelope = {.id = response_id,
                                                .model = info.model_names.front(),

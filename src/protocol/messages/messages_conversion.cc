@@ -69,9 +69,10 @@ class Converter {
     }
     finish_conversion(job_, request_.effort, request_.format, constraint_schema_, use(),
                       "output_config.format");
-    if (out_.conversation.thinking_mode && request_.thinking) {
+    if (policy_.thinking_budget && request_.thinking) {
       out_.thinking_budget = request_.thinking->budget_tokens;
     }
+    out_.parsing.single_call = policy_.parallel_tool_calls && choice_ && choice_->single_call;
     return std::move(out_);
   }
 

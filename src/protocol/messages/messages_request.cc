@@ -103,18 +103,13 @@ Status read_choice_type(const Json& value, const ReadContext& context, RequestTo
                          target.kind);
 }
 
-Status read_parallel(const Json& value, const ReadContext& context, RequestToolChoice&) {
-  bool ignored = false;
-  return read_value(value, context, ignored);
-}
-
 Status read_tool_choice(const Json& value, const ReadContext& context, MessagesRequest& target) {
   using Kind = RequestToolChoice::Kind;
   static constexpr Field<RequestToolChoice> kType[] = {{"type", read_choice_type, kRequired}};
   static constexpr Field<RequestToolChoice> kName[] = {
       field<&RequestToolChoice::name>("name", kRequired)};
   static constexpr Field<RequestToolChoice> kParallel[] = {
-      {"disable_parallel_tool_use", read_parallel}};
+      field<&RequestToolChoice::single_call>("disable_parallel_tool_use")};
   RequestToolChoice& choice = target.tool_choice.emplace();
   DI_TRY(read_members(value, context, kType, choice));
   if (choice.kind == Kind::kNamed) {

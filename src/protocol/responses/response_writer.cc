@@ -120,9 +120,10 @@ std::string limits_json(const ResponsesRequest& request, std::string_view model)
 
 /// From the end of the output to the usage.
 std::string settings_json(const ResponsesRequest& request, const RecipePolicy& policy) {
-  std::string out =
-      R"(],"parallel_tool_calls":true,"presence_penalty":0.0,"previous_response_id":null,)"
-      R"("prompt_cache_key":null,"prompt_cache_retention":null)";
+  std::string out = std::string(R"(],"parallel_tool_calls":)") +
+                    (request.parallel_tool_calls.value_or(true) ? "true" : "false") +
+                    R"(,"presence_penalty":0.0,"previous_response_id":null,)"
+                    R"("prompt_cache_key":null,"prompt_cache_retention":null)";
   append_reasoning(request, out);
   out += R"(,"safety_identifier":null,"service_tier":"default","store":false)";
   append_float("temperature", request.temperature.value_or(1.0F), out);

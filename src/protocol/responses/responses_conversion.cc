@@ -60,6 +60,8 @@ class Converter {
     declare_found_tools();
     finish_conversion(job_, request_.effort, format_, schema, use, "text.format");
     job_.out.stream = request_.stream;
+    job_.out.thinking_budget = request_.thinking_token_budget;
+    job_.out.parsing.single_call = !request_.parallel_tool_calls.value_or(true);
     return Status::ok();
   }
 

@@ -142,6 +142,10 @@ constexpr Field<ResponsesRequest> kFields[] = {
     field<&ResponsesRequest::stream>("stream"),
     field<&ResponsesRequest::user>("user"),
     {"include", read_include, kOptional, &RecipePolicy::include_logprobs},
+    field<&ResponsesRequest::parallel_tool_calls>("parallel_tool_calls", kOptional,
+                                                  &RecipePolicy::parallel_tool_calls),
+    field<&ResponsesRequest::thinking_token_budget>("thinking_token_budget", kOptional,
+                                                    &RecipePolicy::thinking_budget),
 };
 
 /// Members that ask for what a server without memory of earlier responses cannot give: with

@@ -96,6 +96,8 @@ struct ResponsesRequest {
   // Beyond the reference.
   /// `include` asks for log probabilities.
   bool include_logprobs = false;
+  std::optional<bool> parallel_tool_calls;
+  std::optional<uint64_t> thinking_token_budget;
 };
 
 /// Reads a body. kInvalidArgument, with the member as param, if it is not JSON or not of this

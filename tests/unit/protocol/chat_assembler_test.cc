@@ -97,6 +97,73 @@ TEST(FieldCase, S07_S09_S11_SeveralChoicesFinishOnceEachAndTheStreamOnce) {
   EXPECT_EQ(response["usage"]["completion_tokens"], 3 * (script("hi").size() + 1));
 }
 
+TEST(ChatAssembler, EveryChunkCarriesTheUsageSoFarWhereAsked) {
+  const Json options = {{"include_usage", true}, {"continuous_usage_stats", true}};
+  const Played played = play(with(kPlain, {{"stream_options", options}}), script("one two three"));
+  uint64_t last = 0;
+  for (const Json& chunk : played.chunks) {
+    const auto now = chunk["usage"]["completion_tokens"].get<uint64_t>();
+    EXPECT_GE(now, last);
+    last = now;
+  }
+  EXPECT_EQ(played.chunks.front()["usage"]["completion_tokens"], 1);
+  EXPECT_TRUE(played.chunks.back()["choices"].empty());
+  EXPECT_EQ(played.chunks.back()["usage"], played.response["usage"]);
+  // Without `include_usage` it asks for nothing.
+  const Json alone = {{"continuous_usage_stats", true}};
+  for (const Json& chunk : play(with(kPlain, {{"stream_options", alone}}), script("a")).chunks) {
+    EXPECT_FALSE(chunk.contains("usage"));
+  }
+}
+
+TEST(FieldCase, R07_TheReasoningGoesOutUnderTheNamesOfTheServer) {
+  using Names = std::vector<std::string>;
+  for (const Names& names :
+       {Names{"reasoning_content"}, Names{"reasoning"}, Names{"reasoning_content", "reasoning"}}) {
+    ServiceInfo info = service();
+    info.reasoning_fields = names;
+    auto prepared =
+        prepare_chat_completion(chat_body({{"stream", true}}), info, v41_recipe(), "i", 0);
+    ASSERT_TRUE(prepared.has_value());
+    Json streamed = Json::object();
+    for (const Event& event : all_of(*prepared->assembler, 1, "so it is</think>yes")) {
+      if (event.data != "[DONE]") {
+        const Json delta = Json::parse(event.data)["choices"][0]["delta"];
+        for (const auto& [name, value] : delta.items()) {
+          streamed[name] = streamed.value(name, "") + value.get<std::string>();
+        }
+      }
+    }
+    const Json message = Json::parse(prepared->assembler->response())["choices"][0]["message"];
+    Json expected = {{"role", "assistant"}, {"content", "yes"}};
+    for (const std::string& name : names) {
+      expected[name] = "so it is";
+    }
+    // The members come in different orders.
+    EXPECT_EQ(nlohmann::json(streamed), nlohmann::json(expected));
+    EXPECT_EQ(nlohmann::json(message), nlohmann::json(expected));
+  }
+}
+
+TEST(FieldCase, R07_BothNamesCountInTheHistory) {
+  std::string prompts[2];
+  for (int i = 0; i < 2; ++i) {
+    Json assistant = {{"role", "assistant"}, {"content", ""}};
+    assistant[i == 0 ? "reasoning_content" : "reasoning"] = "so it is";
+    const Json function = {{"name", "f"}, {"arguments", "{}"}};
+    assistant["tool_calls"] =
+        Json::array({{{"id", "c"}, {"type", "function"}, {"function", function}}});
+    const Json messages =
+        Json::array({{{"role", "user"}, {"content", "a"}},
+                     assistant,
+                     {{"role", "tool"}, {"tool_call_id", "c"}, {"content", "b"}}});
+    const Json tools = Json::array({{{"type", "function"}, {"function", {{"name", "f"}}}}});
+    prompts[i] = prompt_of(prepare(chat_body({{"messages", messages}, {"tools", tools}})));
+  }
+  EXPECT_NE(prompts[0].find("so it is"), std::string::npos);
+  EXPECT_EQ(prompts[0], prompts[1]);
+}
+
 TEST(FieldCase, S08_DeltasHaveNoEmptyExtras) {
   Json tool = {{"name", "f"}};
   const Json request =

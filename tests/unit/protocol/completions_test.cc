@@ -160,6 +160,19 @@ TEST(Completions, EchoPutsThePromptInFront) {
   EXPECT_EQ(streamed.streamed(0), "Once upon a time");
 }
 
+TEST(Completions, EveryChunkCarriesTheUsageSoFarWhereAsked) {
+  Json body = {{"stream", true}};
+  body["stream_options"] = {{"include_usage", true}, {"continuous_usage_stats", true}};
+  const Answer streamed = run(body, " a long time ago");
+  uint64_t last = 0;
+  for (const Json& chunk : streamed.chunks) {
+    const auto now = chunk["usage"]["completion_tokens"].get<uint64_t>();
+    EXPECT_GE(now, last);
+    last = now;
+  }
+  EXPECT_LT(streamed.chunks.front()["usage"]["completion_tokens"], last);
+}
+
 TEST(Completions, StreamsEqualThePlainAnswer) {
   const Json extra = {{"stop", Json::array({"STOP"})}, {"logprobs", 1}};
   Json streaming = extra;

@@ -113,11 +113,36 @@ TEST(Messages, SamplingReachesTheEngine) {
   EXPECT_EQ(refusal_of({{"top_k", -2}}).param(), "top_k");
 }
 
-TEST(Messages, TheThinkingBudgetIsKept) {
+TEST(Messages, TheThinkingBudgetReachesTheEngine) {
   const Json on = {{"thinking", {{"type", "enabled"}, {"budget_tokens", 1024}}}};
-  EXPECT_EQ(prepared_from(on).thinking_budget, 1024U);
+  const auto limit = [](const Json& body) {
+    return prepared_from(body).requests[0].sampling.thinking_limit;
+  };
+  EXPECT_EQ(limit(on)->max_tokens, 1024);
+  EXPECT_EQ(limit(on)->close_token, v41_recipe().control().think_end);
   const Json off = {{"thinking", {{"type", "disabled"}, {"budget_tokens", 1024}}}};
-  EXPECT_FALSE(prepared_from(off).thinking_budget.has_value());
+  EXPECT_FALSE(limit(off).has_value());
+}
+
+TEST(Messages, ParallelToolUseCanBeTurnedOff) {
+  Json tool = {{"name", "f"}};
+  tool["input_schema"] = {{"type", "object"}};
+  Json body = {{"thinking", {{"type", "disabled"}}}, {"tools", Json::array({tool})}};
+  const std::string call =
+      "<｜DSML｜ invoke name=\"f\">\n<｜DSML｜ parameter name=\"a\" string=\"true\">x"
+      "</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n";
+  for (const bool disable : {false, true}) {
+    body["tool_choice"] = {{"type", "auto"}, {"disable_parallel_tool_use", disable}};
+    PreparedCompletion prepared = prepared_from(body);
+    TokenOutput output;
+    output.tokens = script("<｜DSML｜ calls>\n" + call + call + "</｜DSML｜ calls>");
+    output.finish = FinishReason::kLength;
+    prepared.assembler->push(0, output);
+    const Json message = Json::parse(prepared.assembler->response());
+    EXPECT_EQ(message["content"].size(), disable ? 1U : 2U);
+    EXPECT_EQ(message["stop_reason"], disable ? "tool_use" : "max_tokens");
+    EXPECT_EQ(message["stop_sequence"], nullptr);
+  }
 }
 
 TEST(Messages, RefusalsNameTheMember) {

@@ -170,11 +170,59 @@ TEST(RecipePolicy, RequestedSampling) {
   EXPECT_EQ(convert(with(kOff, body), kServer)["options"]["top_p"], 0.5);
 }
 
+TEST(RecipePolicy, ThinkingBudget) {
+  EXPECT_TRUE(accepts({{"thinking_token_budget", "x"}}, kReference));  // not looked at
+  EXPECT_FALSE(accepts({{"thinking_token_budget", "x"}}, kServer));
+  const auto limit = [](const Json& body) {
+    return prepare(chat_body(body)).requests[0].sampling.thinking_limit;
+  };
+  const Json on = {{"type", "enabled"}, {"budget_tokens", 7}};
+  EXPECT_EQ(limit({{"thinking", on}})->max_tokens, 7);
+  EXPECT_EQ(limit({{"thinking", on}})->close_token, v41_recipe().control().think_end);
+  EXPECT_EQ(limit({{"thinking", on}, {"thinking_token_budget", 0}})->max_tokens, 0);
+  EXPECT_EQ(limit({{"thinking_token_budget", 1ULL << 40}})->max_tokens, INT32_MAX);
+  EXPECT_FALSE(limit(with(kOff, {{"thinking_token_budget", 5}})).has_value());
+  EXPECT_FALSE(limit(Json::object()).has_value());
+  for (const Json& bad : {Json(-1), Json(1.5), Json("5"), Json(true)}) {
+    EXPECT_EQ(refusal(chat_body({{"thinking_token_budget", bad}})).param(),
+              "thinking_token_budget");
+  }
+}
+
+TEST(RecipePolicy, ThinkingBudgetCountsWhereThePromptEndsInsideReasoning) {
+  const auto limit = [](const Json& last) {
+    const Json messages = Json::array({{{"role", "user"}, {"content", "a"}}, last});
+    return prepare(chat_body({{"messages", messages}, {"thinking_token_budget", 5}}))
+        .requests[0]
+        .sampling.thinking_limit.has_value();
+  };
+  const Json prefix = {{"role", "assistant"}, {"prefix", true}, {"content", ""}};
+  EXPECT_TRUE(limit(with(prefix, {{"reasoning_content", "so"}})));
+  EXPECT_FALSE(limit(with(prefix, {{"content", "The answer"}})));
+}
+
+TEST(RecipePolicy, ParallelToolCalls) {
+  const std::string call =
+      "<｜DSML｜ invoke name=\"f\">\n<｜DSML｜ parameter name=\"a\" string=\"true\">x"
+      "</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n";
+  const std::vector<TokenId> tokens =
+      script("<｜DSML｜ calls>\n" + call + call + "</｜DSML｜ calls>");
+  const Json function = {{"name", "f"}};
+  Json body = with(kOff, {{"parallel_tool_calls", false}});
+  body["tools"] = Json::array({{{"type", "function"}, {"function", function}}});
+  const auto calls = [&](const RecipePolicy& policy) {
+    return stream(body, tokens, policy)["response"]["choices"][0]["message"]["tool_calls"].size();
+  };
+  EXPECT_EQ(calls(kReference), 2U);
+  EXPECT_EQ(calls(kServer), 1U);
+  body["parallel_tool_calls"] = true;
+  EXPECT_EQ(calls(kServer), 2U);
+}
+
 TEST(RecipePolicy, RefuseUnenforced) {
   for (const Json& body : {Json{{"guided_whitespace_pattern", " "}},
                            Json{{"structured_outputs", {{"structural_tag", "{}"}}}},
-                           Json{{"thinking_token_budget", 5}}, Json{{"repetition_penalty", 1.2}},
-                           Json{{"functions", Json::array()}}}) {
+                           Json{{"repetition_penalty", 1.2}}, Json{{"functions", Json::array()}}}) {
     EXPECT_TRUE(accepts(body, kReference)) << body;
     EXPECT_FALSE(accepts(body, kServer)) << body;
   }
@@ -312,7 +360,8 @@ TEST(RecipePolicy, WholeCallsOnly) {
 TEST(RecipePolicy, FlushPartialCharacter) {
   std::vector<TokenId> tokens = script("a🫠");
   tokens.pop_back();
-  EXPECT_EQ(stream(kOff, tokens, kReference)["response"]["choices"][0]["message"]["content"], "a");
+  // They came together, so the reference drops the letter as well.
+  EXPECT_EQ(stream(kOff, tokens, kReference)["response"]["choices"][0]["message"]["content"], "");
   EXPECT_EQ(stream(kOff, tokens, kServer)["response"]["choices"][0]["message"]["content"],
             "a\xEF\xBF\xBD");
 }
@@ -329,6 +378,13 @@ TEST(RecipePolicy, LeanDeltasAndUsageChunk) {
   EXPECT_EQ(server["pushes"][1][0]["choices"][0]["delta"], Json::object());
   EXPECT_FALSE(server["pushes"][1][0].contains("usage"));
   EXPECT_EQ(server["end"][0]["choices"], Json::array());
+}
+
+TEST(RecipePolicy, ContinuousUsage) {
+  Json body = with(kOff, {{"stream", true}});
+  body["stream_options"] = {{"include_usage", true}, {"continuous_usage_stats", 5}};
+  EXPECT_TRUE(accepts(body, kReference));  // not looked at
+  EXPECT_FALSE(accepts(body, kServer));
 }
 
 TEST(RecipePolicy, LogprobsOnce) {

@@ -290,6 +290,29 @@ TEST(Responses, CustomInputThatIsNoneGoesOnAsItStands) {
   }
 }
 
+TEST(Responses, WithoutParallelCallsTheFirstWholeOneEndsTheAnswer) {
+  const std::string end = "</｜DSML｜ calls>";
+  const std::string invoke = kCall.substr(0, kCall.size() - end.size());
+  const std::string two = invoke + invoke.substr(invoke.find('\n') + 1) + end;
+  const Json body = with(kNoReasoning, {{"tools", Json::array({kFunction})}});
+  const PlayedResponse both = play_response(body, two);
+  EXPECT_EQ(both.response["output"].size(), 2U);
+  EXPECT_EQ(both.response["parallel_tool_calls"], true);
+  const PlayedResponse one = play_response(with(body, {{"parallel_tool_calls", false}}), two);
+  EXPECT_EQ(one.response["output"].size(), 1U);
+  EXPECT_EQ(one.response["output"][0]["status"], "completed");
+  EXPECT_EQ(one.response["status"], "completed");
+  EXPECT_EQ(one.response["parallel_tool_calls"], false);
+  EXPECT_EQ(one.of_type("response.output_item.added").size(), 1U);
+  EXPECT_EQ(one.events.front()["response"]["parallel_tool_calls"], false);
+}
+
+TEST(Responses, TheThinkingBudgetReachesTheEngine) {
+  const PreparedCompletion prepared = prepare_one({{"thinking_token_budget", 9}});
+  EXPECT_EQ(prepared.requests[0].sampling.thinking_limit->max_tokens, 9);
+  EXPECT_EQ(refusal_of({{"thinking_token_budget", -1}}).param(), "thinking_token_budget");
+}
+
 TEST(Responses, TooLongAnInputNamesTheMember) {
   std::string text;
   for (int i = 0; i < 110000; ++i) {

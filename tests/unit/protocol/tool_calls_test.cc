@@ -264,6 +264,35 @@ TEST(FieldCase, T18_T20_StreamedAndPlainAnswersAgreeWithProseAndACall) {
   EXPECT_TRUE(played.response.contains("choices"));
 }
 
+TEST(ToolCalls, WithoutParallelCallsTheFirstWholeOneEndsTheAnswer) {
+  const std::string first = invoke("f", parameter("a", "true", "1"));
+  const std::string output = "look</think>I see.\n\n" + block(first + first) + "more";
+  Json body = request(true);
+  body["parallel_tool_calls"] = false;
+  for (const size_t group : {1, 3, 0}) {
+    const Played played = play(body, script(output), group);
+    EXPECT_EQ(played.content, "I see.");
+    EXPECT_EQ(played.names, std::vector<std::string>{"f"});
+    EXPECT_EQ(played.arguments, std::vector<std::string>{R"({"a": "1"})"});
+    EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"tool_calls"});
+    EXPECT_EQ(played.message()["tool_calls"].size(), 1U);
+  }
+  const Played both = play(request(true), script(output));
+  EXPECT_EQ(both.message()["tool_calls"].size(), 2U);
+}
+
+TEST(ToolCalls, WithoutParallelCallsTheGenerationIsNotNeededAnyMore) {
+  Json body = request();
+  body["parallel_tool_calls"] = false;
+  PreparedCompletion prepared = prepare(chat_body(body));
+  const std::string call = invoke("f", parameter("a", "true", "1"));
+  TokenOutput output;
+  output.tokens = script(block(call));
+  output.tokens.resize(output.tokens.size() - script("</｜DSML｜ calls>").size());
+  prepared.assembler->push(0, output);
+  EXPECT_TRUE(prepared.assembler->choice_done(0));
+}
+
 TEST(ToolCalls, AStrayClosingTagDoesNotSwallowTheAnswer) {
   EXPECT_EQ(play(request(), script("a\n</｜DSML｜ calls>b")).content, "ab");
 }

@@ -94,6 +94,20 @@ TEST(ServerOptions, SpellingsAndSizes) {
   EXPECT_EQ(options.config.http.sse_keep_alive_interval, std::chrono::milliseconds(500));
 }
 
+TEST(FieldCase, R07_TheNameOfTheReasoningIsAFlag) {
+  using Names = std::vector<std::string>;
+  const auto names = [](const std::string& value) {
+    return parsed({"m", "--reasoning-field", value}).reasoning_fields;
+  };
+  EXPECT_EQ(parsed({"m"}).reasoning_fields, Names{"reasoning_content"});
+  EXPECT_EQ(names("reasoning_content"), Names{"reasoning_content"});
+  EXPECT_EQ(names("reasoning"), Names{"reasoning"});
+  EXPECT_EQ(names("both"), (Names{"reasoning_content", "reasoning"}));
+  const auto refused = parse_options({"m", "--reasoning-field", "thoughts"}, {});
+  ASSERT_TRUE(std::holds_alternative<EarlyExit>(refused));
+  EXPECT_EQ(std::get<EarlyExit>(refused).code, 2);
+}
+
 TEST(ServerOptions, CommandLineBeatsFileBeatsEnvironment) {
   const ConfigFile file("max-num-seqs = 20\nblock_size = 32\n[Server]\nport = 7\n");
   const ServerOptions options =
