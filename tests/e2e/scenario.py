@@ -27,7 +27,7 @@ SCENARIO = {
     "THINKS_TWO": [{"text": f"{REASONING}</think>\n{CALL}", "per_token": True}],
     "THINKS_THREE": [{"text": f"{REASONING}</think>\n\n{CALL}", "per_token": True}],
     "JSON": [{"text": '{"city": "Rome"}', "per_token": True}],
-    "THINKS_JSON": [{"text": REASONING + '</think>{"city": "Rome"}', "per_token": True}],
+    "THINKS_OBJECT": [{"text": REASONING + '</think>{"city": "Rome"}', "per_token": True}],
     "PLAIN": [{"text": ANSWER, "per_token": True}],
     "UNICODE": [{"text": "héllo 你好 🙂", "per_token": True}],
     "ENDLESS": [{"text": ENDLESS_PIECE, "delay_ms": 5, "repeat": True}],

@@ -62,7 +62,7 @@ def test_r06_the_call_behind_the_reasoning(client, marker, choice):
 def test_g09_json_is_content_with_and_without_thinking(client, stream):
     for marker, extra, thought in (
         ("JSON", NOT_THINKING, ""),
-        ("THINKS_JSON", THINKING, REASONING),
+        ("THINKS_OBJECT", THINKING, REASONING),
     ):
         if stream:
             reasoning, content, _, _ = deltas(
