@@ -119,8 +119,8 @@ class Programs:
             path.read_text(errors="replace") for path in sorted(self._scratch.glob("sanitizer.*"))
         )
 
-    def start_server(self, model_dir, *flags, program="deepinfer-server"):
-        port = free_port()
+    def start_server(self, model_dir, *flags, program="deepinfer-server", port=None):
+        port = port or free_port()
         command = [self.bin_dir / program, *([model_dir] if model_dir else []), "--port", port, *flags]
         server = ServerProcess(
             [str(part) for part in command],

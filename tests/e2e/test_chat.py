@@ -166,7 +166,7 @@ def test_full_queue_is_refused_at_once(programs):
     assert server.stop() == 0
 
 
-def test_server_says_why_it_cannot_start(programs, tmp_path):
+def test_f06_server_says_why_it_cannot_start(programs, tmp_path):
     missing = programs.run("deepinfer-server", tmp_path / "none")
     assert missing.returncode == 3
     assert "none" in missing.stderr
