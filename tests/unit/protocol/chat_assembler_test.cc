@@ -59,13 +59,31 @@ TEST(FieldCase, S05_WithoutIncludeUsageThereIsNone) {
 }
 
 TEST(FieldCase, S06_S07_ExactlyOneFinishPerChoice) {
-  const std::vector<std::string> outputs = {"", "text", "text STOP more", "</think>", "<｜DSML｜"};
+  const std::string call =
+      "<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n<｜DSML｜ parameter name=\"a\" "
+      "string=\"true\">x</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜ calls>";
+  const std::vector<std::string> outputs = {"",
+                                            "text",
+                                            "text STOP more",
+                                            "ends with STOP",
+                                            "</think>",
+                                            "<｜DSML｜",
+                                            "hm</think>so",
+                                            "look\n\n" + call,
+                                            call,
+                                            "hm</think>" + call};
+  Json tool = {{"name", "f"}};
+  const Json tools = {{"tools", Json::array({{{"type", "function"}, {"function", tool}}})}};
+  const Json thinking = {{"thinking", {{"type", "enabled"}}}, {"stream", true}};
   for (const std::string& output : outputs) {
-    for (const FinishReason finish : {FinishReason::kStop, FinishReason::kLength}) {
-      for (const size_t group : {1, 2, 0}) {
-        const Played played = play(with(kPlain, {{"stop", "STOP"}}), script(output), group, finish);
-        ASSERT_EQ(played.finish_reasons.size(), 1U) << output;
-        EXPECT_FALSE(played.chunks.back()["choices"][0]["finish_reason"].is_null());
+    const std::vector<TokenId> tokens = script(output);
+    for (const Json& mode : {kPlain, thinking, with(kPlain, tools), with(thinking, tools)}) {
+      for (const FinishReason finish : {FinishReason::kStop, FinishReason::kLength}) {
+        for (const size_t group : {1, 2, 3, 5, 0}) {
+          const Played played = play(with(mode, {{"stop", "STOP"}}), tokens, group, finish);
+          ASSERT_EQ(played.finish_reasons.size(), 1U) << output;
+          EXPECT_FALSE(played.chunks.back()["choices"][0]["finish_reason"].is_null());
+        }
       }
     }
   }

@@ -242,8 +242,19 @@ TEST(FieldCase, R09_EveryEffortHasItsOwnPrompt) {
 TEST(FieldCase, R10_HistoryWithAndWithoutReasoningIsAccepted) {
   Json with = call_history("");
   with[1]["reasoning_content"] = "why";
-  prepare(chat_body({{"messages", with}}));
-  prepare(chat_body({{"messages", call_history("")}}));
+  Json empty = call_history("");
+  empty[1]["reasoning_content"] = "";
+  const Json tool = {{"type", "function"}, {"function", {{"name", "f"}}}};
+  const auto prompt = [&tool](const Json& messages) {
+    return prompt_of(prepare(chat_body({{"messages", messages}, {"tools", Json::array({tool})}})));
+  };
+  const std::string present = prompt(with);
+  const std::string missing = prompt(call_history(""));
+  EXPECT_NE(present.find("<think>why</think>"), std::string::npos) << present;
+  EXPECT_EQ(prompt(empty), missing);
+  std::string without = present;
+  without.erase(without.find("why"), 3);
+  EXPECT_EQ(without, missing);
 }
 
 TEST(FieldCase, W02_PromptsBeyondTheContextAreRefusedWithBothNumbers) {
@@ -258,6 +269,31 @@ TEST(FieldCase, W02_PromptsBeyondTheContextAreRefusedWithBothNumbers) {
     EXPECT_EQ(status.reason(), "context_length_exceeded");
     EXPECT_NE(status.message().find("100000 tokens"), std::string::npos);
   }
+}
+
+TEST(FieldCase, W02_W03_TheContextEndsExactlyAtItsLimit) {
+  ServiceInfo small = service();
+  const auto outcome = [&small](int32_t context, const Json& extra) {
+    small.model.max_model_len = context;
+    return prepare_chat_completion(chat_body(extra), small, v41_recipe(), "id", 0);
+  };
+  const auto prompt = static_cast<int32_t>(prepare(chat_body()).requests[0].prompt.size());
+  // One token of room is used; none is a refusal, with or without a limit of the request's own.
+  EXPECT_EQ(outcome(prompt + 1, Json::object())->requests[0].max_tokens, 1);
+  EXPECT_EQ(outcome(prompt + 1, {{"max_tokens", 1}})->requests[0].max_tokens, 1);
+  for (const Json& extra : {Json::object(), Json{{"max_tokens", 1}}}) {
+    for (const int32_t context : {prompt, prompt - 1, prompt / 2}) {
+      const auto refused = outcome(context, extra);
+      ASSERT_FALSE(refused) << context;
+      EXPECT_EQ(refused.error().reason(), "context_length_exceeded");
+      EXPECT_NE(refused.error().message().find(std::to_string(context) + " tokens"),
+                std::string::npos);
+      EXPECT_NE(refused.error().message().find(std::to_string(prompt) + " in the messages"),
+                std::string::npos)
+          << refused.error().message();
+    }
+  }
+  EXPECT_FALSE(outcome(prompt + 1, {{"max_tokens", 2}}));
 }
 
 TEST(FieldCase, W04_APromptAndLimitBeyondTheContextAreRefusedAlike) {

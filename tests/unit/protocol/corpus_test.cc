@@ -30,7 +30,7 @@ void check_corpus(const std::string& kind, int min_cases) {
   EXPECT_GE(cases, min_cases);
 }
 
-TEST(Corpus, ChatConvertAgrees) {
+TEST(FieldCase, R08_T11_T22_RecordedConversationsRenderAsTheReferenceDoes) {
   check_corpus("chat-convert", 1988);
 }
 

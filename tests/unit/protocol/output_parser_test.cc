@@ -36,6 +36,16 @@ void expect_message_equals_deltas(const Played& played) {
   EXPECT_EQ(played.response["choices"][0]["finish_reason"], played.finish_reasons[0]);
 }
 
+/// Ids of calls are made up anew each time.
+Json without_call_ids(Json message) {
+  if (message.contains("tool_calls")) {
+    for (Json& call : message["tool_calls"]) {
+      call.erase("id");
+    }
+  }
+  return message;
+}
+
 TEST(FieldCase, S01_CharactersSplitOverTokensStayWhole) {
   const std::string text = "a é 漢字 👩‍👩‍👧 🫠 z";
   for (const size_t group : {1, 2, 3, 0}) {
@@ -77,7 +87,7 @@ TEST(FieldCase, S20_EveryGroupingGivesTheSameMessage) {
   }
 }
 
-TEST(FieldCase, S20_RandomScriptsAndGroupingsAgreeWithThePlainAnswer) {
+TEST(FieldCase, S19_S20_RandomScriptsAndGroupingsAgreeWithThePlainAnswer) {
   std::mt19937 random(7);
   const std::vector<std::string> pieces = {
       "a",
@@ -105,7 +115,7 @@ TEST(FieldCase, S20_RandomScriptsAndGroupingsAgreeWithThePlainAnswer) {
       " invoke name=\"",
       ">",
   };
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < 200; ++round) {
     std::string text;
     for (int i = 0; i < 24; ++i) {
       text += pieces[random() % pieces.size()];
@@ -117,6 +127,11 @@ TEST(FieldCase, S20_RandomScriptsAndGroupingsAgreeWithThePlainAnswer) {
     }
     const std::vector<TokenId> tokens = script(text);
     const Played whole = play(request, tokens, 0);
+    const Played plain = play(with(request, {{"stream", false}}), tokens, 2);
+    EXPECT_TRUE(plain.chunks.empty());
+    EXPECT_EQ(without_call_ids(plain.message()), without_call_ids(whole.message())) << text;
+    EXPECT_EQ(plain.response["usage"], whole.response["usage"]) << text;
+    EXPECT_EQ(plain.response["choices"][0]["finish_reason"], whole.finish_reasons[0]) << text;
     for (const size_t group : {1, 3}) {
       const Played played = play(request, tokens, group);
       EXPECT_EQ(played.content, whole.content) << text;
@@ -142,6 +157,7 @@ TEST(FieldCase, R02_TextBeforeTheFirstClosingMarkerIsReasoning) {
     const Played played = play(kThinking, script(text));
     EXPECT_EQ(played.reasoning, "plan") << text;
     EXPECT_EQ(played.content, "x") << text;
+    expect_message_equals_deltas(played);
   }
 }
 
@@ -193,9 +209,21 @@ TEST(FieldCase, R11_StopsApplyToTheVisibleAnswerOnly) {
 }
 
 TEST(FieldCase, R12_NothingOfAStopOrMarkerIsInTheContent) {
-  const Played played =
-      play(with(kThinking, {{"stop", {"\nObservation"}}}), script("r</think>go\nObservation: x"));
-  EXPECT_EQ(played.content, "go");
+  const Json request = with(kThinking, {{"stop", {"\nObservation"}}});
+  std::vector<TokenId> three = script("r</think>go");
+  for (const char* piece : {"\n", "Obser", "vation", ": x"}) {
+    const auto ids = script(piece);
+    three.insert(three.end(), ids.begin(), ids.end());
+  }
+  for (const std::vector<TokenId>& tokens : {script("r</think>go\nObservation: x"), three}) {
+    for (const size_t group : {1, 2, 0}) {
+      const Played played = play(request, tokens, group);
+      EXPECT_EQ(played.reasoning, "r");
+      EXPECT_EQ(played.content, "go");
+      EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"stop"});
+      expect_message_equals_deltas(played);
+    }
+  }
 }
 
 TEST(FieldCase, R13_ReasoningThatUsesUpTheLimitIsCounted) {
@@ -217,6 +245,36 @@ TEST(FieldCase, W01_StopStringsOfSeveralTokensNeverLeak) {
   EXPECT_EQ(played.content, "go ");
   EXPECT_EQ(played.response["usage"]["completion_tokens"], 15);
   EXPECT_EQ(play(request, script("go Obser vation")).content, "go Obser vation");
+}
+
+TEST(FieldCase, W01_AStopStringInOneToFiveTokensLeavesNothing) {
+  const Json request = with(kPlain, {{"stop", {"Observation:"}}});
+  const std::vector<std::vector<std::string>> kSplits = {{"Observation:"},
+                                                         {"Observation", ":"},
+                                                         {"Obser", "vation", ":"},
+                                                         {"Ob", "ser", "vation", ":"},
+                                                         {"O", "b", "ser", "vation", ":"}};
+  for (const auto& pieces : kSplits) {
+    recipe::OutputParser parser(nullptr, {}, {.stop_sequences = {"Observation:"}}, {});
+    std::vector<recipe::MessageDelta> out;
+    parser.push_text("go ", out);
+    for (const std::string& piece : pieces) {
+      parser.push_text(piece, out);
+    }
+    parser.finish(true, out);
+    EXPECT_TRUE(parser.stopped()) << pieces.size();
+    std::string text;
+    for (const recipe::MessageDelta& delta : out) {
+      text += delta.text;
+    }
+    EXPECT_EQ(text, "go ") << pieces.size();
+    std::vector<TokenId> tokens = script("go ");
+    for (const std::string& piece : pieces) {
+      const auto ids = script(piece);
+      tokens.insert(tokens.end(), ids.begin(), ids.end());
+    }
+    EXPECT_EQ(play(request, tokens).content, "go ") << pieces.size();
+  }
 }
 
 TEST(FieldCase, W01_AFalseStartIsReleasedAsSoonAsItCannotMatch) {

@@ -53,15 +53,45 @@ std::string arguments_of(const std::string& output) {
   return arguments;
 }
 
+/// Arguments of the only call when its text comes in two pieces, the same wherever it is cut.
+std::string arguments_of_split_text(const std::string& output) {
+  std::string arguments;
+  for (size_t cut = 0; cut <= output.size(); ++cut) {
+    recipe::ParsingOptions options;
+    options.parse_tool_calls = true;
+    recipe::OutputParser parser(nullptr, {}, options,
+                                {.hide_markup = true, .typed_arguments = true});
+    std::vector<recipe::MessageDelta> deltas;
+    parser.push_text(output.substr(0, cut), deltas);
+    parser.push_text(output.substr(cut), deltas);
+    parser.finish(true, deltas);
+    std::string found;
+    for (const recipe::MessageDelta& delta : deltas) {
+      EXPECT_NE(delta.kind, recipe::MessageDelta::Kind::kContent) << cut << delta.text;
+      found += delta.kind == recipe::MessageDelta::Kind::kCallArguments ? delta.text : "";
+    }
+    EXPECT_TRUE(cut == 0 || found == arguments) << cut << found;
+    arguments = found;
+  }
+  return arguments;
+}
+
 TEST(FieldCase, T01_ClosingTagsNeverReachTheArguments) {
-  EXPECT_EQ(arguments_of(block(invoke("f", parameter("a", "true", "ls 2>&1")))),
-            R"({"a": "ls 2>&1"})");
+  const std::string output = block(invoke("f", parameter("a", "true", "ls 2>&1")));
+  EXPECT_EQ(arguments_of(output), R"({"a": "ls 2>&1"})");
+  EXPECT_EQ(arguments_of_split_text(output), R"({"a": "ls 2>&1"})");
 }
 
 TEST(FieldCase, T02_TextLikeAClosingTagIsKept) {
-  for (const std::string value : {"x>", "x<", "x</", "x|", "x</parameter>", "x</DSML parameter>"}) {
-    EXPECT_EQ(Json::parse(arguments_of(block(invoke("f", parameter("a", "true", value)))))["a"],
-              value);
+  for (const std::string value : {"x>", "x<", "x</", "x|", "x｜", "x<｜", "x</parameter>",
+                                  "x</DSML parameter>", "x</| parameter>"}) {
+    const std::string output = block(invoke("f", parameter("a", "true", value)));
+    EXPECT_EQ(Json::parse(arguments_of(output))["a"], value);
+    EXPECT_EQ(Json::parse(arguments_of_split_text(output))["a"], value);
+    const Played played = play(request(true), script("r</think>" + output));
+    ASSERT_EQ(played.arguments.size(), 1U) << value;
+    EXPECT_EQ(Json::parse(played.arguments[0])["a"], value);
+    EXPECT_EQ(played.reasoning, "r");
   }
 }
 
@@ -85,6 +115,28 @@ TEST(FieldCase, T03_ACallThatNeverEndsIsLeftOut) {
   EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"stop"});
 }
 
+TEST(FieldCase, T03_AnEndAnywhereLeavesNoMarkup) {
+  const std::vector<TokenId> tokens =
+      script("hi\n\n" + block(invoke("f", parameter("a", "true", "1")) + invoke("g", "")));
+  for (size_t length = 0; length <= tokens.size(); ++length) {
+    const std::vector<TokenId> head(tokens.begin(), tokens.begin() + static_cast<long>(length));
+    const Played played = play(request(), head);
+    // What may still become markup is text at the end: line feeds and a lone `<`.
+    EXPECT_EQ(played.content.substr(0, 2), length == 0 ? "" : "hi") << length;
+    EXPECT_LE(played.content.size(), 5U) << played.content;
+    EXPECT_EQ(played.content.find("DSML"), std::string::npos) << played.content;
+    EXPECT_EQ(played.message()["content"], played.content) << length;
+    const Json calls = played.message().value("tool_calls", Json::array());
+    EXPECT_LE(calls.size(), played.names.size()) << length;
+    ASSERT_EQ(played.finish_reasons.size(), 1U);
+    EXPECT_EQ(played.finish_reasons[0], calls.empty() ? "stop" : "tool_calls") << length;
+    EXPECT_EQ(played.response["choices"][0]["finish_reason"], played.finish_reasons[0]);
+    for (const Json& call : calls) {
+      EXPECT_TRUE(Json::parse(call["function"]["arguments"].get<std::string>()).is_object());
+    }
+  }
+}
+
 TEST(FieldCase, T04_DamagedWrappersDoNotLoseAWholeCall) {
   const std::string call = invoke("f", parameter("a", "true", "1"));
   for (const std::string& output :
@@ -105,11 +157,33 @@ TEST(FieldCase, T05_AnyMarkupEndsAValue) {
             "if a < b && c </x> & d");
 }
 
+TEST(FieldCase, T05_WhatFollowsAMisspeltTagIsNoPartOfTheValue) {
+  std::string tail;
+  for (int i = 0; i < 2500; ++i) {
+    tail += " go on";
+  }
+  const Played played =
+      play(request(),
+           script("<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n<｜DSML｜ parameter "
+                  "name=\"a\" string=\"true\">v</｜DSML｜ paramter>\n" +
+                  tail),
+           7, FinishReason::kLength);
+  ASSERT_EQ(played.arguments.size(), 1U);
+  EXPECT_EQ(played.arguments[0].substr(0, 8), R"({"a": "v)");
+  EXPECT_EQ(played.arguments[0].find("go on"), std::string::npos);
+  EXPECT_EQ(played.content, "");
+  EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"length"});
+}
+
 TEST(FieldCase, T06_ValuesMarkedAsJsonKeepTheirTypes) {
-  EXPECT_EQ(arguments_of(block(invoke(
-                "f", parameter("count", "false", "5") + parameter("config", "false", "{\"a\":1}") +
-                         parameter("flag", "false", "true") + parameter("x", "false", "null")))),
-            R"({"count": 5, "config": {"a":1}, "flag": true, "x": null})");
+  // `f` is declared without parameters; what is not declared at all is no different.
+  const std::string values = parameter("count", "false", "5") +
+                             parameter("config", "false", "{\"a\":1}") +
+                             parameter("flag", "false", "true") + parameter("x", "false", "null");
+  for (const char* name : {"f", "undeclared"}) {
+    EXPECT_EQ(arguments_of(block(invoke(name, values))),
+              R"({"count": 5, "config": {"a":1}, "flag": true, "x": null})");
+  }
 }
 
 TEST(FieldCase, T07_TheStringAttributeDecides) {
@@ -122,9 +196,14 @@ TEST(FieldCase, T07_TheStringAttributeDecides) {
 
 TEST(FieldCase, T07_InvalidJsonFallsBackToAString) {
   for (const std::string value : {"not json", "{\"a\":", "", "1 2"}) {
-    EXPECT_EQ(Json::parse(arguments_of(block(invoke("f", parameter("a", "false", value)))))["a"],
-              value);
+    const std::string output = block(invoke("f", parameter("a", "false", value)));
+    EXPECT_EQ(Json::parse(arguments_of(output))["a"], value);
+    PreparedCompletion prepared = prepare(chat_body(request()));
+    prepared.assembler->push(0, {.tokens = script(output)});
+    EXPECT_EQ(prepared.assembler->invalid_arguments(), 1U);
   }
+  EXPECT_EQ(arguments_of(block(invoke("f", parameter("a", "false", R"({"b": [true]})")))),
+            R"({"a": {"b": [true]}})");
 }
 
 TEST(FieldCase, T07_KeysAreEscapedAndAMissingAttributeIsTolerated) {
@@ -149,18 +228,25 @@ TEST(FieldCase, T09_EachCallIsAllOrNothing) {
 }
 
 TEST(FieldCase, T09_QuotedMarkupInOrdinaryCharactersIsNoCall) {
-  const std::string quoted = "```\n<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"f\">\n```";
-  const Played played = play(request(), v41_recipe().tokenizer().encode_plain(quoted));
-  EXPECT_EQ(played.content, quoted);
-  EXPECT_TRUE(played.names.empty());
+  const std::string quoted =
+      "Write\n```\n" + block(invoke("f", parameter("a", "true", "1"))) + "\n```\nto call.";
+  for (const size_t group : {1, 3, 0}) {
+    const Played played = play(request(), v41_recipe().tokenizer().encode_plain(quoted), group);
+    EXPECT_EQ(played.content, quoted);
+    EXPECT_TRUE(played.names.empty());
+    EXPECT_EQ(played.message()["content"], quoted);
+  }
 }
 
-TEST(FieldCase, T10_BothDialectsAreParsed) {
-  EXPECT_EQ(arguments_of(block(invoke("f", parameter("a", "true", "1")))), R"({"a": "1"})");
-  EXPECT_EQ(arguments_of("<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter "
-                         "name=\"a\" string=\"true\">1</｜DSML｜parameter>\n</｜DSML｜invoke>\n"
-                         "</｜DSML｜tool_calls>"),
-            R"({"a": "1"})");
+TEST(FieldCase, T10_BothDialectsAreParsedInAllSplits) {
+  for (const std::string& output :
+       {block(invoke("f", parameter("a", "true", "1"))),
+        std::string("<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter "
+                    "name=\"a\" string=\"true\">1</｜DSML｜parameter>\n</｜DSML｜invoke>\n"
+                    "</｜DSML｜tool_calls>")}) {
+    EXPECT_EQ(arguments_of(output), R"({"a": "1"})");
+    EXPECT_EQ(arguments_of_split_text(output), R"({"a": "1"})");
+  }
 }
 
 TEST(FieldCase, T12_TheLastChunkSaysToolCalls) {
@@ -181,6 +267,14 @@ TEST(FieldCase, T13_ACallCutByTheLimitIsLeftOutOfThePlainAnswer) {
     ASSERT_EQ(calls.size(), 1U) << cut;
     EXPECT_EQ(calls[0]["function"]["arguments"], R"({"a": "1"})");
     EXPECT_EQ(played.arguments[0], R"({"a": "1"})");
+  }
+}
+
+TEST(FieldCase, T12_TheEndTokenComesInAStepOfItsOwn) {
+  for (const size_t group : {1, 0}) {
+    const Played played = play(request(), script(block(invoke("f", ""))), group);
+    EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"tool_calls"});
+    EXPECT_EQ(played.chunks.back()["choices"][0]["finish_reason"], "tool_calls");
   }
 }
 

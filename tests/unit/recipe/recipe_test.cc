@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "corpus.h"
+#include "recipe/output_parser.h"
 
 namespace deepinfer::recipe {
 namespace {
@@ -100,6 +101,39 @@ TEST(FieldCase, T11_TheArchitectureChoosesTheEncoding) {
                          "DeepseekV4ForCausalLM, got DeepseekV41"),
             std::string::npos)
       << message;
+}
+
+TEST(FieldCase, T21_WhatAModelsRendererWritesItsParserReads) {
+  for (const std::string architecture : {"DeepseekV41ForCausalLM", "DeepseekV4ForCausalLM"}) {
+    ModelDir model;
+    model.configure(R"({"architectures": [")" + architecture + R"("]})");
+    const auto recipe = model.make(test::kTokenizerDir);
+    ASSERT_TRUE(recipe) << recipe.error().message();
+    Conversation conversation;
+    conversation.messages = {{.role = Role::kUser, .content = "u"}};
+    const auto prompt = (*recipe)->encode((*recipe)->render(conversation));
+    conversation.messages.push_back(
+        {.role = Role::kAssistant,
+         .content = "ok",
+         .tool_calls = {{.id = "c", .name = "f", .arguments = R"({"a": "x", "n": [1]})"}}});
+    const auto whole = (*recipe)->encode((*recipe)->render(conversation));
+    ASSERT_TRUE(prompt && whole);
+    ASSERT_GT(whole->size(), prompt->size());
+    // The assistant's turn is what the model would have generated.
+    const Ids turn(whole->begin() + static_cast<ptrdiff_t>(prompt->size()), whole->end() - 1);
+    OutputParser parser(&(*recipe)->tokenizer(), (*recipe)->control(), {.parse_tool_calls = true},
+                        {.hide_markup = true, .typed_arguments = true});
+    std::vector<MessageDelta> deltas;
+    parser.push_tokens(turn, deltas);
+    parser.finish(true, deltas);
+    std::string content;
+    std::string call;
+    for (const MessageDelta& delta : deltas) {
+      (delta.kind == MessageDelta::Kind::kContent ? content : call) += delta.text;
+    }
+    EXPECT_EQ(content, "ok") << architecture;
+    EXPECT_EQ(call, R"(f{"a": "x", "n": [1]})") << architecture;
+  }
 }
 
 TEST(Recipe, NamesWhatIsWrongWithTheConfiguration) {
