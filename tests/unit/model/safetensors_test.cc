@@ -45,7 +45,7 @@ TEST(Safetensors, ReadsTensorsInTheirPlaces) {
   EXPECT_TRUE(tensors->at("empty").data.empty());
 }
 
-TEST(Safetensors, AllowsPaddingGapsMetadataAndUnknownTypes) {
+TEST(Safetensors, D03_AllowsPaddingGapsMetadataAndUnknownTypes) {
   EXPECT_TRUE(
       parse(safetensors_bytes({{"a", "BF16", {2}, ""}, {"b", "U8", {1}, ""}}, 7)).has_value());
   EXPECT_TRUE(
@@ -165,7 +165,7 @@ TEST(Safetensors, RefusesOverlappingTensors) {
   EXPECT_THAT(error_of(raw_safetensors(header, "01234567")), HasSubstr("overlap"));
 }
 
-TEST(Safetensors, RecognisesGitLfsPointer) {
+TEST(Safetensors, D02_RecognisesGitLfsPointer) {
   EXPECT_THAT(error_of("version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 5\n"),
               HasSubstr("Git LFS pointer"));
 }

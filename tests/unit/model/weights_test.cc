@@ -132,7 +132,7 @@ TEST(WeightStore, DropsModelPrefixAndSkipsVisionTower) {
   EXPECT_TRUE((*store)->contains(kBias));
 }
 
-TEST(WeightStore, FailsOnMissingShardsAndTensors) {
+TEST(WeightStore, D01_FailsOnMissingShardsAndTensors) {
   const TempDir dir;
   dir.write("a.safetensors", safetensors_bytes({{"bias", "F32", {2}, ""}}));
   dir.write("model.safetensors.index.json",
@@ -143,7 +143,7 @@ TEST(WeightStore, FailsOnMissingShardsAndTensors) {
   EXPECT_THAT(error_of(dir), HasSubstr("/a.safetensors: tensor norm is missing"));
 }
 
-TEST(WeightStore, FailsOnTensorsStoredTwice) {
+TEST(WeightStore, D01_FailsOnTensorsStoredTwice) {
   const TempDir dir;
   dir.write("a.safetensors", safetensors_bytes({{"bias", "F32", {2}, ""}}));
   dir.write("b.safetensors",

@@ -311,20 +311,6 @@ TEST(FieldCase, T15_CallIdsAreUniqueAndTheSameEverywhere) {
   }
 }
 
-TEST(FieldCase, T16_ForcedToolChoiceIsRefusedWhileNothingEnforcesIt) {
-  for (const Json& choice :
-       {Json("required"), Json{{"type", "function"}, {"function", {{"name", "f"}}}}}) {
-    for (const bool thinking : {true, false}) {
-      Json body = request(thinking);
-      body["tool_choice"] = choice;
-      const Status status = refusal(chat_body(body));
-      EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-      EXPECT_EQ(status.param(), "tool_choice");
-      EXPECT_NE(status.message().find("not supported"), std::string::npos);
-    }
-  }
-}
-
 TEST(FieldCase, T17_WithToolChoiceNoneMarkupIsHiddenAndNoCallReturned) {
   Json body = request();
   body["tool_choice"] = "none";

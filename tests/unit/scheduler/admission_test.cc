@@ -31,7 +31,7 @@ TEST(Admission, RefusesBeyondRunningAndQueue) {
   EXPECT_TRUE(admission.admit(1).is_ok());
 }
 
-TEST(Admission, LimitsThePromptTokensThatWait) {
+TEST(Admission, O02_LimitsThePromptTokensThatWait) {
   Admission admission(limits(100, 50), 2);
   EXPECT_TRUE(admission.admit(70).is_ok());  // longer than the limit, but alone
   const Status refused = admission.admit(1);

@@ -202,7 +202,7 @@ TEST_F(DispatcherTest, RunsTwoQueuesFourRefusesTheRest) {
   expect_idle();
 }
 
-TEST_F(DispatcherTest, FreesAPlaceWhenTheEngineConfirmsNotWhenTheClientLeaves) {
+TEST_F(DispatcherTest, O04_FreesAPlaceWhenTheEngineConfirmsNotWhenTheClientLeaves) {
   start(1, 0);
   gate_.shut();
   auto stream = submit(make_request(make_prompt(3, 1), 100));
@@ -243,7 +243,7 @@ TEST_F(DispatcherTest, NeverStartsRequestsWhoseClientsGaveUpInTheQueue) {
   expect_idle();
 }
 
-TEST_F(DispatcherTest, ReturnsEverythingAfterAThousandRandomCancels) {
+TEST_F(DispatcherTest, C01_C04_ReturnsEverythingAfterAThousandRandomCancels) {
   start(4);
   std::atomic<int> finished{0};
   std::atomic<int> submitted{0};
@@ -279,7 +279,7 @@ TEST_F(DispatcherTest, ReturnsEverythingAfterAThousandRandomCancels) {
   expect_idle();
 }
 
-TEST_F(DispatcherTest, GivesTheNextTurnTheAnswerOfAFreshEngine) {
+TEST_F(DispatcherTest, C05_GivesTheNextTurnTheAnswerOfAFreshEngine) {
   start(2);
   for (int round = 0; round < 100; ++round) {
     const GenerateRequest request = make_request(make_prompt(20, round), 12);
@@ -293,7 +293,7 @@ TEST_F(DispatcherTest, GivesTheNextTurnTheAnswerOfAFreshEngine) {
 
 // ---- Counting.
 
-TEST_F(DispatcherTest, CountsEachRequestOnceUnderItsOwnReason) {
+TEST_F(DispatcherTest, M01_CountsEachRequestOnceUnderItsOwnReason) {
   start(3, 2);
   GenerateRequest stops = make_request(make_prompt(4, 1), 30);
   stops.stop_token_ids = {expected_tokens(stops, 0, kCapacity)[3]};
@@ -353,7 +353,7 @@ TEST_F(DispatcherTest, TreatsAnExceptionOfTheExecutorAsAFault) {
   EXPECT_FALSE(llm_->health().is_ok());
 }
 
-TEST_F(DispatcherTest, SaysThatAStepHangs) {
+TEST_F(DispatcherTest, F02_SaysThatAStepHangs) {
   start();
   settle();
   gate_.shut();

@@ -171,7 +171,7 @@ TEST_P(OpenedModel, GivesEveryOpenEngineTheSameFingerprint) {
 INSTANTIATE_TEST_SUITE_P(Checkpoints, OpenedModel,
                          ::testing::Values("tests/data/tiny-a", "tests/data/tiny-b"));
 
-TEST(LlmOpen, SamplesTheSameForTheSameSeedWhateverElseRuns) {
+TEST(LlmOpen, L02_SamplesTheSameForTheSameSeedWhateverElseRuns) {
   const auto prompts = load_golden("tests/data/tiny-a");
   const auto llm = open_or_fail(small_engine("tests/data/tiny-a"));
   ASSERT_NE(llm, nullptr);

@@ -102,7 +102,7 @@ Collected drain(OutputQueue& queue) {
   }
 }
 
-TEST(RankLoop, IdleRanksTakePartInEveryStep) {
+TEST(RankLoop, E01_IdleRanksTakePartInEveryStep) {
   RankGroup group(3);
   const GenerateRequest request = make_request(make_prompt(9, 1), 12);
   for (size_t round = 0; round < 20; ++round) {

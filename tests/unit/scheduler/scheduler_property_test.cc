@@ -149,7 +149,7 @@ TEST(SchedulerProperty, EveryRequestGetsWhatItWouldGetAlone) {
   EXPECT_GT(preemptions, 100U);  // else the caches were too large to show anything
 }
 
-TEST(SchedulerProperty, MakesProgressUnderThreeTimesTheLoadTheCacheHolds) {
+TEST(SchedulerProperty, K06_MakesProgressUnderThreeTimesTheLoadTheCacheHolds) {
   const auto capacity = support::small_capacity(16, 4, 8, 48);
   SchedulerConfig config;
   config.max_num_seqs = 8;

@@ -260,7 +260,7 @@ TEST(Scheduler, CountsReasoningOnceHoweverOftenItIsComputedAgain) {
   }
 }
 
-TEST(Scheduler, EndsWithTheContext) {
+TEST(Scheduler, W05_EndsWithTheContext) {
   const auto capacity = support::small_capacity(64, 4, 4, 20);
   Harness h(config(4, 64), capacity);
   const SequenceId id = h.add(make_request(make_prompt(15, 1), 1000));
