@@ -51,7 +51,7 @@ TEST(FieldCase, G06_ATimeoutIsNotKept) {
   const ConstraintSpec spec{.kind = Kind::kRegex, .text = "([a-z]{1,40}[0-9]{1,40}){1,20}"};
   // Without a thread that works, every request runs into its deadline.
   ConstraintCompiler idle(small_vocabulary(),
-                          {.num_threads = 0, .deadline = std::chrono::milliseconds(1)});
+                          {.deadline = std::chrono::milliseconds(1), .num_threads = 0});
   for (int round = 0; round < 2; ++round) {
     const auto refused = idle.compile(spec);
     ASSERT_FALSE(refused.has_value());
