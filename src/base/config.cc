@@ -72,8 +72,8 @@ Status validate(const EngineConfig& config) {
   DI_TRY(in_range("--block-size", config.block_size, 2, 4096));
   DI_TRY(in_range<int64_t>("--kv-cache-memory-bytes", config.kv_cache_memory_bytes, 0, 1LL << 50));
   if (config.hang_timeout.count() <= 0) {
-    return invalid_argument("--hang-timeout: no step takes less than 0 s; give more").with_param(
-        "--hang-timeout");
+    return invalid_argument("--hang-timeout: no step takes less than 0 s; give more")
+        .with_param("--hang-timeout");
   }
   DI_TRY(in_range("max_rollback", config.max_rollback, 0, 256));
   return validate(config.scheduler);

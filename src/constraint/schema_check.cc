@@ -229,8 +229,9 @@ class Checker {
   Status keywords(const Json& node, const std::string& place) const {
     std::string_view decided_by;
     const auto enforced = reading(node, decided_by);
-    for (const auto& [name, value] : node.items()) {
-      const bool vacuous = name == "uniqueItems" && value == false;
+    for (const auto& member : node.items()) {
+      const std::string& name = member.key();
+      const bool vacuous = name == "uniqueItems" && member.value() == false;
       if (vacuous || has(enforced, name) || has(kAnnotations, name) || !has(kKeywords, name)) {
         continue;
       }
