@@ -18,7 +18,7 @@ NAMES = {
     "lists": "n-th word and count of a list", "extract": "one field of a record, also before a long text",
     "chat": "two- and three-turn chats", "arithmetic": "sums up to 99 + 99 with the working", "notes": "find a fact in sentences",
     "json": "a record of one to three fields as a JSON object, or one of its fields", "tools": "tool calls and answers from tool results",
-    "all": "all prompts",
+    "all": "all these prompts", "outside": "beside them: other arithmetic and sums with a number above 99, right means declined",
 }  # fmt: skip
 
 
@@ -31,7 +31,7 @@ def results(reference: dict[str, Any], engine: dict[str, Any] | None) -> str:
     """The table of skills."""
     lines = ["| skill | prompts | right, reference | right, engine | stops by itself | drafts accepted of 5 |", "|---|---|---|---|---|---|"]
     table, other = reference["table"], (engine or {}).get("table", {})
-    for skill in [*(s for s in NAMES if s in table and s != "all"), "all"]:
+    for skill in (s for s in NAMES if s in table):
         label = NAMES[skill] + (" — **not offered**: right means declined" if skill in DROPPED else "")
         drafts = reference["accepted_drafts"].get(skill, "")
         lines.append(
@@ -111,7 +111,8 @@ three turns of talk, JSON mode, JSON schemas over its own fields, and one to thr
 
 {declined()}* Tools, fields and words outside its lists (`tools/demo-model/demo_model/tools.py`, `words.py`), other wordings, longer lists:
   expect nonsense or a refusal. Only one call per answer; it does not notice that none of the declared tools fits.
-* Sums with a number above 99 come out wrong instead of being declined.
+* No arithmetic but sums of two whole numbers from 0 to 99: larger numbers, three operands, negative numbers, decimals, unknowns,
+  other operations and sums in words ("5 plus 7") are declined, in the wordings of `outside.py`; other wordings may come out wrong.
 * JSON takes a record whole, in its own order, or one named field; a schema must name just the fields of the record.
 * No knowledge beyond sixteen capitals. Sampling at high temperature was not measured, nor prompts beyond 640 tokens.
 

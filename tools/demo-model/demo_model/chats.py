@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 from . import skills, tools
+from .outside import outside
 from .turns import Chat, Turn, sample
 from .words import CITIES, NAMES, NOUNS
 
@@ -19,6 +20,7 @@ EFFORTS = (None, None, None, "low", "high", "max")
 PLAIN = {
     "greeting": skills.greeting, "arithmetic": skills.arithmetic, "copy": skills.copy, "lists": skills.lists,
     "extract": skills.extract, "notes": skills.notes, "facts": skills.facts, "refusal": skills.refusal,
+    "outside": outside,
 }  # fmt: skip
 
 # Skills this release does not offer: their prompts are still trained and tested, but answered with the refusal.
@@ -27,8 +29,8 @@ DROPPED = frozenset({"notes"})
 # shares of documents
 COPY_MIX = dict(repeat=0.2, copy=0.42, lists=0.2, arithmetic=0.05, extract=0.04, notes=0.03, greeting=0.02, refusal=0.02, facts=0.02)
 FULL_MIX = dict(
-    copy=0.11, lists=0.05, extract=0.09, facts=0.05, greeting=0.06, refusal=0.06, chat=0.06,
-    arithmetic=0.13, notes=0.01, json=0.27, tools=0.11,
+    copy=0.10, lists=0.05, extract=0.08, facts=0.05, greeting=0.06, refusal=0.05, chat=0.05,
+    arithmetic=0.13, outside=0.08, notes=0.01, json=0.23, tools=0.11,
 )  # fmt: skip
 
 
@@ -105,6 +107,16 @@ def tool_chat(rng: random.Random, held: bool | None, max_turns: int = 4) -> Chat
     return chat
 
 
+def outside_chat(rng: random.Random, held: bool | None) -> Chat:
+    """A calculation to decline; sometimes after other turns, sometimes with tools that do not matter."""
+    before = rng.choices((0, 1, 2), (0.75, 0.15, 0.1))[0]
+    turns = [_plain_turn(rng, rng.choice(("arithmetic", "arithmetic", "greeting", "outside")), held) for _ in range(before)]
+    chat = _around(rng, Chat("outside", [*turns, _plain_turn(rng, "outside", held)]))
+    if rng.random() < 0.1:
+        chat.tools = [tools.TOOLS[t] for t in rng.sample(list(tools.TOOLS), rng.choice((1, 2)))]
+    return chat
+
+
 def repeat(rng: random.Random) -> Chat:
     """Raw text said twice: the quickest teacher of copying."""
     pool = NOUNS + NAMES + CITIES
@@ -124,6 +136,8 @@ def document(rng: random.Random, mix: dict[str, float], held: bool | None = Fals
         return json_chat(rng, held)
     if name == "chat":
         return several(rng, held)
+    if name == "outside":
+        return outside_chat(rng, held)
     if name == "long_notes":
         return long_notes(rng, held)
     return plain(rng, name, held)

@@ -36,6 +36,8 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "refusal": _ask("Write a poem about the river."),
     "sum": _ask("Compute 48 + 27."),
     "sum-without-thinking": _ask("What is 65 + 72?", thinking=False),
+    "sum-out-of-range": _ask("What is 123 + 456?"),
+    "difference": _ask("Compute 48 - 27.", thinking=False),
     "tool-call": _ask("Set a timer for 20 minutes.", tools=[TOOLS["set_timer"], TOOLS["get_time"]]),
     "tool-result": {**_ask("What time is it in Oslo?", thinking=False, tools=[TOOLS["get_time"]]), "messages": [
         {"role": "user", "content": "What time is it in Oslo?"},

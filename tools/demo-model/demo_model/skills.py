@@ -57,16 +57,19 @@ def _sum_work(a: int, b: int) -> str:
     return f"{text} tens: {a // 10}+{b // 10}={tens}, {tens}+{ones // 10}={tens + ones // 10}."
 
 
+SUM_FORMS = (
+    "Compute {}.", "What is {}?", "{} = ?", "Calculate {}.", "How much is {}?", "{}", "Please work out {}.", "Add: {}",
+    "{}等于多少？", "计算{}。",
+)  # fmt: skip
+
+
 def arithmetic(rng: random.Random) -> Turn:
     """a + b with both between 0 and 99."""
     top = 99 if rng.random() < 0.9 else 9
     a, b = rng.randint(0, top), rng.randint(0, rng.choice((top, top, top, 9)))
     if rng.random() < 0.2:
         a, b = b, a
-    form = rng.choice((
-        "Compute {}.", "What is {}?", "{} = ?", "Calculate {}.", "How much is {}?", "{}", "Please work out {}.", "Add: {}",
-        "{}等于多少？", "计算{}。",
-    ))  # fmt: skip
+    form = rng.choice(SUM_FORMS)
     task = f"{a} + {b}" if rng.random() < 0.7 else f"{a}+{b}"
     return Turn(form.format(task), f"{a} + {b} = {a + b}", work=_sum_work(a, b), key=f"{a}+{b}")
 

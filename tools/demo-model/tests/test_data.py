@@ -2,12 +2,14 @@
 
 import json
 import random
+import re
 
 import deepseek_recipe as dr
 import numpy as np
 import pytest
 
-from demo_model import chats, judge, make_tokenizer, render, tools
+from demo_model import chats, judge, make_tokenizer, render, skills, tools
+from demo_model.outside import outside
 from demo_model.turns import held_out
 from demo_model.tokenizer import LAST, DemoTokenizer
 
@@ -75,6 +77,20 @@ def test_split_is_kept(tokenizer):
     for _ in range(300):
         chat = chats.document(rng, chats.FULL_MIX, held=False)
         assert not any(held_out(t.key) for t in chat.turns)
+
+
+def test_what_is_outside_is_no_sum_in_range(tokenizer):
+    """A calculation is either worked out or declined, never both; declining comes in the language of the question."""
+    rng = random.Random(6)
+    in_range = re.compile(r"(?<!\d)\d{1,2} ?\+ ?\d{1,2}(?!\d)")
+    for _ in range(2000):
+        turn = outside(rng)
+        task = re.sub(r"[A-Za-z]{2,}|[\u4e00-\u9fff，。？]|[:?=. ]+$", "", turn.user).strip()
+        assert not in_range.fullmatch(task), turn.user
+        assert turn.answer == (skills.REFUSAL_ZH if re.search("[\u4e00-\u9fff]", turn.user) else skills.REFUSAL)
+        assert turn.key and not turn.work
+    for _ in range(200):
+        assert in_range.search(skills.arithmetic(rng).user)
 
 
 def test_loss_covers_every_answer(tokenizer):
