@@ -101,7 +101,8 @@ Engram at layer {', '.join(map(str, d.engram_layers))}, {d.stages} draft stages 
 {reference['prompts']} prompts whose contents (words, records, names, operands, forms of a question) were kept out of training; fixed greetings, and
 which capital belongs to which country, are memorised and cannot be held out. "Right" compares the visible answer. Answers are
 greedy; reference: the exported, dequantised weights in JAX, where one forward pass confirms an answer token by token and
-answers that differ are decoded in full (128 tokens at most); engine: `deepinfer-cli generate`.
+answers that differ are decoded in full (128 tokens at most); engine: `deepinfer-cli generate`. The prompts of the last row are
+counted there only: refusals are easy to draft, so they would flatter the mean.
 {agreement(reference)}
 Prompt shapes it has seen: with and without system prompt, thinking on (all effort lines) and off, English and Chinese, up to
 three turns of talk, JSON mode, JSON schemas over its own fields, and one to three declared tools out of a family of
