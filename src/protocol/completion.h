@@ -51,9 +51,8 @@ class ResponseAssembler {
   virtual std::vector<Event> finish() = 0;
   /// After every choice is done: the whole response as JSON.
   virtual std::string response() = 0;
-  /// The event that reports a failure once the status line is out.
-  virtual std::vector<Event> error(const Status& status) = 0;
-  /// The same with the body that a plain answer would have had.
+  /// The events that report a failure once the status line is out, with the body that a plain
+  /// answer would have had.
   virtual std::vector<Event> failed(std::string error_body) {
     return {{.name = {}, .data = std::move(error_body)}};
   }

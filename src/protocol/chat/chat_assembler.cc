@@ -111,10 +111,6 @@ std::string ChatAssembler::response() {
   return writer_.response(messages, usage());
 }
 
-std::vector<Event> ChatAssembler::error(const Status& status) {
-  return {{.name = {}, .data = error_body(status, settings_.policy)}};
-}
-
 uint32_t ChatAssembler::invalid_arguments() const {
   uint32_t count = 0;
   for (const ChatChoice& choice : choices_) {

@@ -35,7 +35,6 @@ class ChatAssembler final : public ResponseAssembler {
   bool choice_done(int32_t index) const override;
   std::vector<Event> finish() override;
   std::string response() override;
-  std::vector<Event> error(const Status& status) override;
   uint32_t invalid_arguments() const override;
 
  private:

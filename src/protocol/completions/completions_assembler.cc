@@ -137,8 +137,4 @@ std::string CompletionsAssembler::response() {
   return writer_.write(choices, &total);
 }
 
-std::vector<Event> CompletionsAssembler::error(const Status& status) {
-  return {{.name = {}, .data = error_body(status, settings_.policy)}};
-}
-
 }  // namespace deepinfer::protocol

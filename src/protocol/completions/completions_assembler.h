@@ -39,7 +39,6 @@ class CompletionsAssembler final : public ResponseAssembler {
   bool choice_done(int32_t index) const override;
   std::vector<Event> finish() override;
   std::string response() override;
-  std::vector<Event> error(const Status& status) override;
 
  private:
   /// One choice as it grows.

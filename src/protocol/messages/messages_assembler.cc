@@ -54,10 +54,6 @@ MessagesUsage MessagesAssembler::usage() const {
           .completion_tokens = stream_.completion_tokens()};
 }
 
-std::vector<Event> MessagesAssembler::error(const Status& status) {
-  return {{.name = "error", .data = messages_error_body(messages_error_type(status), status)}};
-}
-
 std::vector<Event> MessagesAssembler::keep_alive() {
   if (!stream_.opened() || stream_.done()) {
     return {};

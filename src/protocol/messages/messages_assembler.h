@@ -31,7 +31,6 @@ class MessagesAssembler final : public ResponseAssembler {
   /// There is no mark behind `message_stop`.
   std::vector<Event> finish() override { return {}; }
   std::string response() override { return stream_.response(usage()); }
-  std::vector<Event> error(const Status& status) override;
   uint32_t invalid_arguments() const override { return stream_.invalid_arguments(); }
   std::vector<Event> failed(std::string error_body) override {
     return {{.name = "error", .data = std::move(error_body)}};

@@ -80,7 +80,10 @@ class Converter {
   std::optional<ThinkingType> thinking_type() const {
     return request_.thinking ? std::optional(request_.thinking->type) : std::nullopt;
   }
-  ToolUse use() const { return ToolUse(tools_, choice_); }
+  ToolUse use() const {
+    const bool single = choice_ && choice_->single_call;
+    return ToolUse(tools_, choice_, single ? std::optional(false) : std::nullopt);
+  }
 
   Status model() { return select_model(job_, request_.model); }
   Status tool_names();

@@ -4,15 +4,12 @@
 #include <span>
 #include <utility>
 
-#include "protocol/conversion.h"
-
 namespace deepinfer::protocol {
 
 ResponsesAssembler::ResponsesAssembler(const Settings& settings, ResponseWriter writer,
                                        const recipe::Recipe& recipe)
     : end_tokens_(settings.end_tokens),
       prompt_tokens_(settings.prompt_tokens),
-      policy_(settings.stream.policy),
       stream_(settings.stream, std::move(writer), &recipe.tokenizer()) {}
 
 std::vector<Event> ResponsesAssembler::push(int32_t, const TokenOutput& output) {
@@ -47,10 +44,6 @@ std::vector<Event> ResponsesAssembler::push(int32_t, const TokenOutput& output) 
 ResponsesUsage ResponsesAssembler::prompt_usage() const {
   return {.prompt_tokens = prompt_tokens_,
           .cached_tokens = std::min(cached_tokens_, prompt_tokens_)};
-}
-
-std::vector<Event> ResponsesAssembler::error(const Status& status) {
-  return failed(error_body(status, policy_));
 }
 
 std::vector<Event> ResponsesAssembler::failed(std::string error_body) {

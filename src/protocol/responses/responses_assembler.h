@@ -27,7 +27,6 @@ class ResponsesAssembler final : public ResponseAssembler {
   /// There is no mark behind `response.completed`.
   std::vector<Event> finish() override { return {}; }
   std::string response() override { return stream_.response(); }
-  std::vector<Event> error(const Status& status) override;
   uint32_t invalid_arguments() const override { return stream_.invalid_arguments(); }
   std::vector<Event> failed(std::string error_body) override;
 
@@ -37,7 +36,6 @@ class ResponsesAssembler final : public ResponseAssembler {
   const std::vector<TokenId> end_tokens_;
   const uint64_t prompt_tokens_;
   uint64_t cached_tokens_ = 0;
-  const RecipePolicy policy_;
   ResponsesStream stream_;
 };
 

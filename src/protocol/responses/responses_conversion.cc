@@ -43,7 +43,7 @@ class Converter {
     DI_TRY(found_tools());
     DI_TRY(unenforced());
     DI_TRY(input());
-    const ToolUse use(declared_.tools(), choice_);
+    const ToolUse use(declared_.tools(), choice_, request_.parallel_tool_calls);
     DI_TRY(reasoning_passed_back());
     DI_TRY(web_search_choice());
     if (use.in_use) {  // others are not looked at any further

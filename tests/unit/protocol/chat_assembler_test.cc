@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "protocol/conversion.h"
 #include "support.h"
 
 namespace deepinfer::protocol::test {
@@ -205,8 +206,8 @@ TEST(FieldCase, S10_UnfinishedChunksSayNull) {
 
 TEST(FieldCase, S13_AFailureIsOneErrorEvent) {
   PreparedCompletion prepared = prepare(chat_body(kPlain));
-  const auto events =
-      prepared.assembler->error(unavailable("engine gone").with_reason("engine_failed"));
+  const Status failure = unavailable("engine gone").with_reason("engine_failed");
+  const auto events = prepared.assembler->failed(error_body(failure, RecipePolicy::server()));
   ASSERT_EQ(events.size(), 1U);
   const Json error = Json::parse(events[0].data)["error"];
   EXPECT_EQ(error["message"], "engine gone");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/messages/messages_error.h"
 #include "support.h"
 
 namespace deepinfer::protocol::test {
@@ -227,7 +228,9 @@ TEST(Messages, KeepsASilentStreamAliveOnceItHasBegun) {
 
 TEST(Messages, ErrorsHaveTheirOwnShape) {
   PreparedCompletion prepared = prepared_from(kOff);
-  const auto events = prepared.assembler->error(unavailable("gone").with_reason("engine_failed"));
+  const Status failure = unavailable("gone").with_reason("engine_failed");
+  const auto events =
+      prepared.assembler->failed(messages_error_body(messages_error_type(failure), failure));
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].name, "error");
   EXPECT_EQ(

@@ -220,9 +220,11 @@ TEST(RecipePolicy, ParallelToolCalls) {
 }
 
 TEST(RecipePolicy, RefuseUnenforced) {
-  for (const Json& body : {Json{{"guided_whitespace_pattern", " "}},
-                           Json{{"structured_outputs", {{"structural_tag", "{}"}}}},
-                           Json{{"repetition_penalty", 1.2}}, Json{{"functions", Json::array()}}}) {
+  for (const Json& body :
+       {Json{{"guided_whitespace_pattern", " "}},
+        Json{{"structured_outputs", {{"structural_tag", "{}"}}}}, Json{{"repetition_penalty", 1.2}},
+        Json{{"continue_final_message", true}}, Json{{"modalities", Json::array({"audio"})}},
+        Json{{"ebnf", "root ::= \"a\""}}, Json{{"functions", Json::array()}}}) {
     EXPECT_TRUE(accepts(body, kReference)) << body;
     EXPECT_FALSE(accepts(body, kServer)) << body;
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/recipe_kinds.h"
+#include "protocol/conversion.h"
 #include "protocol/responses/custom_input.h"
 #include "protocol/responses/responses_request.h"
 #include "protocol/responses/tool_names.h"
@@ -256,7 +257,7 @@ TEST(Responses, AFailureEndsTheStreamWithTheNextNumbers) {
   TokenOutput output;
   output.tokens = script("hello");
   const size_t sent = prepared.assembler->push(0, output).size();
-  const auto events = prepared.assembler->error(internal_error("broken"));
+  const auto events = prepared.assembler->failed(error_body(internal_error("broken"), kServer));
   ASSERT_EQ(events.size(), 2U);
   const Json failed = Json::parse(events[0].data);
   EXPECT_EQ(events[0].name, "response.failed");
