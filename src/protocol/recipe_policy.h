@@ -16,6 +16,7 @@ struct RecipePolicy {
   bool max_completion_tokens = false;
   bool developer_role = false;
   bool reasoning_alias = false;
+  bool template_arguments = false;
   bool lenient_tool_calls = false;
   bool custom_tool_type = false;
   bool messages_extensions = false;
@@ -70,6 +71,7 @@ constexpr RecipePolicy RecipePolicy::server() {
       .max_completion_tokens = true,
       .developer_role = true,
       .reasoning_alias = true,
+      .template_arguments = true,
       .lenient_tool_calls = true,
       .custom_tool_type = true,
       .messages_extensions = true,

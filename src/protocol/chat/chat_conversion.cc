@@ -49,13 +49,11 @@ class Converter {
         &Converter::max_tokens,
         &Converter::seed,
     };
-    out_.conversation.thinking_mode =
-        wants_thinking(thinking_type(), request_.reasoning_effort, options_);
+    out_.conversation.thinking_mode = wants_thinking(thinking_type(), effort(), options_);
     for (const Step step : kSteps) {
       DI_TRY((this->*step)());
     }
-    finish_conversion(job_, request_.reasoning_effort, request_.response_format, constraint_schema_,
-                      use_);
+    finish_conversion(job_, effort(), request_.response_format, constraint_schema_, use_);
     out_.parsing.thinking_initial_stage = thinking_stage();
     out_.thinking_budget = thinking_budget();
     out_.parsing.single_call =
@@ -65,8 +63,21 @@ class Converter {
   }
 
  private:
+  /// Members of the request win over arguments of a template.
   std::optional<ThinkingType> thinking_type() const {
-    return request_.thinking ? std::optional(request_.thinking->type) : std::nullopt;
+    if (request_.thinking) {
+      return request_.thinking->type;
+    }
+    const TemplateArguments& arguments = request_.template_arguments;
+    const auto on = arguments.thinking ? arguments.thinking : arguments.enable_thinking;
+    if (!on || (*on && request_.reasoning_effort)) {
+      return std::nullopt;
+    }
+    return *on ? ThinkingType::kEnabled : ThinkingType::kDisabled;
+  }
+  std::optional<EffortName> effort() const {
+    return request_.reasoning_effort ? request_.reasoning_effort
+                                     : request_.template_arguments.reasoning_effort;
   }
   /// The member of its own wins.
   std::optional<uint64_t> thinking_budget() const {

@@ -33,6 +33,15 @@ Status read_value(const Json& value, const ReadContext& context, StreamOptions& 
   return read_members(value, context, kFields, target);
 }
 
+Status read_value(const Json& value, const ReadContext& context, TemplateArguments& target) {
+  static constexpr Field<TemplateArguments> kFields[] = {
+      field<&TemplateArguments::thinking>("thinking"),
+      field<&TemplateArguments::enable_thinking>("enable_thinking"),
+      field<&TemplateArguments::reasoning_effort>("reasoning_effort"),
+  };
+  return read_members(value, context, kFields, target);
+}
+
 // ------------------------------------------------------------------------- tools
 
 Status read_value(const Json& value, const ReadContext& context, RequestTool& target) {
@@ -192,6 +201,8 @@ constexpr Field<ChatRequest> kChatFields[] = {
     field<&ChatRequest::frequency_penalty>("frequency_penalty"),
     field<&ChatRequest::thinking>("thinking"),
     field<&ChatRequest::reasoning_effort>("reasoning_effort"),
+    field<&ChatRequest::template_arguments>("chat_template_kwargs", kOptional,
+                                            &RecipePolicy::template_arguments),
     {"response_format", read_response_format},
     {"tools", read_tools},
     {"tool_choice", read_tool_choice},

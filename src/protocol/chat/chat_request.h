@@ -52,6 +52,13 @@ struct StreamOptions {
   std::optional<bool> continuous_usage_stats;
 };
 
+/// `chat_template_kwargs`: how clients of servers with templates switch thinking.
+struct TemplateArguments {
+  std::optional<bool> thinking;
+  std::optional<bool> enable_thinking;
+  std::optional<EffortName> reasoning_effort;
+};
+
 struct ChatRequest {
   std::string model;
   std::vector<RequestMessage> messages;
@@ -77,6 +84,7 @@ struct ChatRequest {
   // Beyond the reference.
   std::optional<uint32_t> max_completion_tokens;
   std::optional<uint64_t> thinking_token_budget;
+  TemplateArguments template_arguments;
   std::optional<int32_t> top_k;
   std::optional<float> min_p;
   std::optional<uint32_t> min_tokens;

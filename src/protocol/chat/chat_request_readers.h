@@ -11,6 +11,7 @@ Status read_value(const Json& value, const ReadContext& context, RequestMessage&
 Status read_value(const Json& value, const ReadContext& context, RequestTool& target);
 Status read_value(const Json& value, const ReadContext& context, RequestStop& stop);
 Status read_value(const Json& value, const ReadContext& context, StreamOptions& target);
+Status read_value(const Json& value, const ReadContext& context, TemplateArguments& target);
 
 /// `type` of a tool, a call or a choice: only functions exist.
 template <typename T>

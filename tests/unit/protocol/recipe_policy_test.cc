@@ -219,6 +219,24 @@ TEST(RecipePolicy, ParallelToolCalls) {
   EXPECT_EQ(calls(kServer), 2U);
 }
 
+TEST(RecipePolicy, TemplateArguments) {
+  const auto thinks = [](const Json& body, const RecipePolicy& policy) {
+    return !convert(body, policy)["parsing"]["thinking_initial_stage"].is_null();
+  };
+  const auto with_arguments = [](const Json& arguments) {
+    return Json{{"chat_template_kwargs", arguments}};
+  };
+  for (const char* name : {"thinking", "enable_thinking"}) {
+    EXPECT_FALSE(thinks(with_arguments({{name, false}}), kServer)) << name;
+    EXPECT_TRUE(thinks(with_arguments({{name, true}}), kServer)) << name;
+    EXPECT_TRUE(thinks(with_arguments({{name, false}}), kReference)) << name;
+    EXPECT_FALSE(accepts(with_arguments({{name, "no"}}), kServer)) << name;
+  }
+  EXPECT_FALSE(thinks(with(kOff, with_arguments({{"thinking", true}})), kServer));
+  EXPECT_FALSE(thinks(with_arguments({{"reasoning_effort", "none"}}), kServer));
+  EXPECT_TRUE(accepts(with_arguments({{"other", 1}}), kServer));
+}
+
 TEST(RecipePolicy, RefuseUnenforced) {
   for (const Json& body :
        {Json{{"guided_whitespace_pattern", " "}},
