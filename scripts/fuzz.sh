@@ -8,7 +8,7 @@
 #
 # One line per target: executions, coverage (edges), result. Exit 1 on a finding; its input lies in
 # build/fuzz/findings and is played again by `build/fuzz/bin/<target>_fuzz FILE`. What a run
-# learns stays in build/fuzz/corpus for the next one. CI only plays the seeds (ctest).
+# learns stays in build/fuzz/corpus for the next one. CI plays the seeds and mutations of them (ctest).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
