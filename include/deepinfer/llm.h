@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,8 @@ struct ModelInfo {
   std::vector<TokenId> eos_token_ids;
   /// Names what could change output: model, kernels, version.
   std::string system_fingerprint;
+
+  bool operator==(const ModelInfo&) const = default;
 };
 
 /// A snapshot; cheap to take, never blocks a step.
@@ -49,6 +52,10 @@ struct LlmStats {
   double last_step_age_s = -1.0;
 };
 
+/// Reasons (`Status::reason`) of an engine that can do no more work.
+inline constexpr const char* kReasonEngineFailed = "engine_failed";
+inline constexpr const char* kReasonEngineHung = "engine_hung";
+
 /// Nothing new within the timeout.
 struct StreamTimeout {};
 /// The output with `finish` was already handed out.
@@ -63,6 +70,14 @@ class OutputStream {
   /// Everything that has arrived since the last call (several steps are joined into one
   /// output), or waits up to `timeout` for something.
   virtual StreamEvent wait_for(std::chrono::milliseconds timeout) = 0;
+  /// For readers of many streams: calls `wake` whenever something arrives, and at once if
+  /// something is there already, until the stream is destroyed. `wake` runs on a thread of the
+  /// engine and must neither wait nor touch the stream. False, and nothing is called, where output
+  /// is made only while its reader waits for it.
+  virtual bool on_output(std::function<void()> wake) {
+    static_cast<void>(wake);
+    return false;
+  }
 };
 
 /// A running engine. All methods are thread-safe.
@@ -83,6 +98,8 @@ class Llm {
   virtual LlmStats stats() const = 0;
   /// OK while the engine can make progress, else why not.
   virtual Status health() const = 0;
+  /// Not OK once the engine cannot come back; reason kReasonEngineHung if it hung.
+  virtual Status failure() const { return health(); }
   /// Refuses new requests, lets the others finish until `deadline`, then aborts what is left
   /// and stops the engine. Returns when everything has stopped. Idempotent.
   virtual void shutdown(std::chrono::steady_clock::time_point deadline) = 0;

@@ -88,7 +88,7 @@ Result<Dispatcher::Compiled> Dispatcher::compile(const GenerateRequest& request)
 
 Result<std::unique_ptr<OutputStream>> Dispatcher::admit(GenerateRequest request,
                                                         Compiled constraint) {
-  const auto output = std::make_shared<OutputQueue>();
+  const auto output = std::make_shared<base::OutputQueue>();
   const std::lock_guard lock(submit_mutex_);
   DI_TRY(rank_.failure());
   DI_TRY(admission_.admit(static_cast<int64_t>(request.prompt.size())));
@@ -103,7 +103,11 @@ Result<std::unique_ptr<OutputStream>> Dispatcher::admit(GenerateRequest request,
                                                             .output = output});
   DI_CHECK(queued);  // the inbox closes only after admission has, and has room for all admitted
   return std::unique_ptr<OutputStream>(
-      std::make_unique<QueuedOutputStream>(id, output, rank_.inbox()));
+      std::make_unique<base::QueuedOutputStream>(output, [id, inbox = rank_.inbox()] {
+        // Full is impossible (the inbox has room for a submit and a cancel of every open request);
+        // closed means that the engine has ended every request.
+        static_cast<void>(inbox->try_push(CancelCommand{.id = id}));
+      }));
 }
 
 LlmStats Dispatcher::stats() const {
@@ -135,8 +139,9 @@ Status Dispatcher::health() const {
   }
   const double in_progress_s = rank_.step_in_progress_s();
   if (in_progress_s > std::chrono::duration<double>(options_.hang_timeout).count()) {
-    return unavailable(
-        fmt::format("the engine hangs: a step has been running for {:.0f} s", in_progress_s));
+    return Status(unavailable(fmt::format("the engine hangs: a step has been running for {:.0f} s",
+                                          in_progress_s))
+                      .with_reason(kReasonEngineHung));
   }
   return Status::ok();
 }

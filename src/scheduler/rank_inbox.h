@@ -8,13 +8,12 @@
 
 #include "base/channel.h"
 #include "base/clock.h"
+#include "base/output_queue.h"
 #include "constraint/constraint.h"
 #include "deepinfer/request.h"
 #include "scheduler/sequence.h"
 
 namespace deepinfer::scheduler {
-
-class OutputQueue;
 
 /// A validated and admitted request.
 struct SubmitCommand {
@@ -24,7 +23,7 @@ struct SubmitCommand {
   std::optional<constraint::CompiledConstraint> constraint;
   uint64_t seed = 0;
   base::TimePoint submitted;
-  std::shared_ptr<OutputQueue> output;
+  std::shared_ptr<base::OutputQueue> output;
 };
 /// The client does not want the rest.
 struct CancelCommand {

@@ -16,7 +16,7 @@
 #include "deepinfer/config.h"
 #include "engine/executor.h"
 #include "scheduler/admission.h"
-#include "scheduler/output_queue.h"
+#include "base/output_queue.h"
 #include "scheduler/rank_inbox.h"
 #include "scheduler/scheduler.h"
 
@@ -99,7 +99,7 @@ class RankLoop {
 
   // Rank thread only.
   std::unique_ptr<comm::Communicator> communicator_;
-  std::unordered_map<SequenceId, std::shared_ptr<OutputQueue>> outputs_;
+  std::unordered_map<SequenceId, std::shared_ptr<base::OutputQueue>> outputs_;
   uint64_t num_preemptions_ = 0;
   /// Submits and wakes seen: the same on all ranks once they have drained their inboxes.
   uint64_t num_calls_ = 0;

@@ -29,7 +29,7 @@ bool wait_for_events(int fd, short events, milliseconds limit) {
 
 }  // namespace
 
-Connection::Connection(uint64_t id, UniqueFd socket, PeerAddress peer)
+Connection::Connection(uint64_t id, base::UniqueFd socket, PeerAddress peer)
     : id_(id), socket_(std::move(socket)), peer_(std::move(peer)) {}
 
 Connection::Read Connection::read(std::string& out, size_t max_bytes) {

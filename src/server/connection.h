@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "server/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace deepinfer::server {
 
@@ -25,7 +25,7 @@ class Connection {
   enum class Read { kData, kNothing, kClosed };
 
   /// Takes a non-blocking socket.
-  Connection(uint64_t id, UniqueFd socket, PeerAddress peer);
+  Connection(uint64_t id, base::UniqueFd socket, PeerAddress peer);
 
   uint64_t id() const { return id_; }
   int fd() const { return socket_.get(); }
@@ -64,7 +64,7 @@ class Connection {
 
  private:
   const uint64_t id_;
-  const UniqueFd socket_;
+  const base::UniqueFd socket_;
   const PeerAddress peer_;
   std::string input_;
   bool hurried_ = false;

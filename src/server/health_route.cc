@@ -70,12 +70,15 @@ void answer_ready(const Service& service, httplib::Response& res) {
 }
 
 void answer_live(const Service& service, httplib::Response& res) {
+  // An engine that died is restarted by this process, which therefore lives; one that hung is
+  // what the watchdog of an orchestrator asks for.
   const Status health = service.health();
-  Json body = body_of(service, health.is_ok() ? "alive" : "stuck");
+  const bool alive = service.failure().is_ok() && health.reason() != kReasonEngineHung;
+  Json body = body_of(service, alive ? "alive" : "stuck");
   if (!health.is_ok()) {
     body["reason"] = health.message();
   }
-  answer_json(res, health.is_ok() ? 200 : 503, body);
+  answer_json(res, alive ? 200 : 503, body);
 }
 
 void answer_version(httplib::Response& res) {

@@ -18,7 +18,7 @@
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "server/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace deepinfer::server {
 namespace {
@@ -44,7 +44,7 @@ class SignalWatch {
  public:
   SignalWatch() : done_(::eventfd(0, EFD_CLOEXEC)) {
     const sigset_t signals = ending_signals();
-    signals_ = UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC));
+    signals_ = base::UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC));
     DI_CHECK(done_.valid() && signals_.valid());
   }
 
@@ -71,8 +71,8 @@ class SignalWatch {
   }
 
  private:
-  UniqueFd done_;
-  UniqueFd signals_;
+  base::UniqueFd done_;
+  base::UniqueFd signals_;
 };
 
 // Thousands of connections need more than the usual 1,024 descriptors. Gives the limit in force.
@@ -175,20 +175,20 @@ class Run {
                      options_.startup_timeout.count() / 1000);
         return end_now(base::kExitStartTimeout);
       }
-      if (const Status health = service_.health(); load_ended && !health.is_ok()) {
-        return end_after_failure(health);
+      if (const Status failure = service_.failure(); load_ended && !failure.is_ok()) {
+        return end_after_failure(failure);
       }
     }
   }
 
   // The engine cannot be repaired in place. Clients get their errors, then the process ends, since
   // some hosts look at nothing else.
-  int end_after_failure(const Status& health) {
-    DI_LOG_ERROR("the engine has failed: {}", health.message());
-    service_.fail(health);
+  int end_after_failure(const Status& failure) {
+    DI_LOG_ERROR("the engine has failed: {}", failure.message());
+    service_.fail(failure);
     watch_.wait(tuning_.failure_grace);
     drain_until(base::steady_now());
-    return base::kExitFailure;
+    return failure.reason() == kReasonEngineHung ? base::kExitHung : base::kExitFailure;
   }
 
   // Leaves threads that cannot be stopped to the operating system.

@@ -55,8 +55,8 @@ Status cannot_listen(const std::string& address, int error) {
 }
 
 // An invalid descriptor if it cannot be had; `errno` says why.
-UniqueFd bound_socket(const sockaddr* address, socklen_t size) {
-  UniqueFd fd(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+base::UniqueFd bound_socket(const sockaddr* address, socklen_t size) {
+  base::UniqueFd fd(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) {
     return fd;
   }
@@ -65,7 +65,7 @@ UniqueFd bound_socket(const sockaddr* address, socklen_t size) {
   }
   if (::bind(fd.get(), address, size) != 0 || ::listen(fd.get(), kBacklog) != 0) {
     const int error = errno;
-    fd = UniqueFd();
+    fd = base::UniqueFd();
     errno = error;
   }
   return fd;
@@ -88,7 +88,7 @@ void remove_leftover(const sockaddr_un& address) {
   if (::stat(address.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) {
     return;
   }
-  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const base::UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (probe.valid() &&
       ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 &&
       errno == ECONNREFUSED) {
@@ -107,7 +107,7 @@ Result<Listener> open_unix(const std::string& path) {
   Listener listener;
   listener.address = std::string(kUnixPrefix) + path;
   remove_leftover(address);
-  UniqueFd fd = bound_socket(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  base::UniqueFd fd = bound_socket(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   if (!fd.valid()) {
     return cannot_listen(listener.address, errno);
   }
@@ -157,7 +157,7 @@ Result<Listener> open_listener(const std::string& host, int port) {
   bool taken = false;
   for (addrinfo* entry = addresses.get(); entry != nullptr; entry = entry->ai_next) {
     set_port(entry->ai_addr, listener.port);
-    UniqueFd fd = bound_socket(entry->ai_addr, entry->ai_addrlen);
+    base::UniqueFd fd = bound_socket(entry->ai_addr, entry->ai_addrlen);
     if (!fd.valid()) {
       const int error = errno;
       taken = taken || error == EADDRINUSE;

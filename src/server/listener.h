@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "deepinfer/status.h"
-#include "server/unique_fd.h"
 
 namespace deepinfer::server {
 
 struct Listener {
-  std::vector<UniqueFd> sockets;
+  std::vector<base::UniqueFd> sockets;
   /// The port in use; 0 for a Unix socket.
   int port = 0;
   /// What the log says: `127.0.0.1:8000`, `[::1]:8000`, `unix:/run/x.sock`.

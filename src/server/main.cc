@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -13,6 +14,9 @@
 #include "base/log.h"
 #include "deepinfer/llm.h"
 #include "model/model_config.h"
+#include "process/engine_host.h"
+#include "process/engine_process.h"
+#include "process/remote_llm.h"
 #include "recipe/recipe.h"
 #include "server/health_probe.h"
 #include "server/lifecycle.h"
@@ -41,11 +45,32 @@ Result<std::unique_ptr<recipe::Recipe>> load_recipe(const EngineConfig& config) 
   return recipe;
 }
 
-Result<LoadedParts> load(const EngineConfig& config, Service& service) {
+// The argument that makes this program the engine process. No flag: nobody types it.
+constexpr std::string_view kEngineArgument = "engine-process";
+
+Result<std::unique_ptr<Llm>> open_engine(const ServerOptions& options) {
+  if (options.in_process) {
+    return Llm::open(options.config.engine);
+  }
+  return process::RemoteLlm::open({.command = {"/proc/self/exe", std::string(kEngineArgument)},
+                                   .start = {.engine = options.config.engine,
+                                             .log_level = options.log_level,
+                                             .log_format = options.log_format},
+                                   .max_restarts = options.max_engine_restarts,
+                                   .startup_timeout = options.startup_timeout,
+                                   .hang_timeout = options.config.engine.hang_timeout});
+}
+
+int run_engine_process() {
+  process::die_with_parent();
+  return process::run_engine_host(process::kEngineSocket, &Llm::open);
+}
+
+Result<LoadedParts> load(const ServerOptions& options, Service& service) {
   LoadedParts parts;
-  DI_ASSIGN(parts.recipe, load_recipe(config));
+  DI_ASSIGN(parts.recipe, load_recipe(options.config.engine));
   service.set_phase(Phase::kWeights);
-  DI_ASSIGN(parts.llm, Llm::open(config));
+  DI_ASSIGN(parts.llm, open_engine(options));
   return parts;
 }
 
@@ -92,8 +117,8 @@ int run(const ServerOptions& options) {
   if (options.dry_run) {
     return dry_run(options.config.engine);
   }
-  const EngineConfig& engine = options.config.engine;
-  return serve_until_signal(options, [&engine](Service& service) { return load(engine, service); });
+  return serve_until_signal(options,
+                            [&options](Service& service) { return load(options, service); });
 }
 
 }  // namespace
@@ -103,6 +128,9 @@ int main(int argc, char** argv) {
   namespace server = deepinfer::server;
   try {
     server::block_signals();
+    if (argc == 2 && argv[1] == server::kEngineArgument) {
+      return server::run_engine_process();
+    }
     const auto parsed = server::parse_options({argv + 1, argv + argc}, server::environment_pairs());
     if (const auto* exit = std::get_if<server::EarlyExit>(&parsed)) {
       std::fputs(exit->standard_output.c_str(), stdout);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "deepinfer/llm.h"
 #include "deepinfer/status.h"
 #include "server/refusal.h"
 #include "server/request_head.h"
@@ -38,7 +39,7 @@ struct HttpError {
 inline constexpr std::string_view kReasonOverloaded = "server_overloaded";
 inline constexpr std::string_view kReasonDraining = "server_draining";
 inline constexpr std::string_view kReasonLoading = "model_loading";
-inline constexpr std::string_view kReasonFailed = "engine_failed";
+inline constexpr std::string_view kReasonFailed = kReasonEngineFailed;
 inline constexpr std::string_view kReasonInvalidKey = "invalid_api_key";
 inline constexpr std::string_view kReasonModelNotFound = "model_not_found";
 

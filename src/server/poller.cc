@@ -48,7 +48,8 @@ bool add_to_epoll(int epoll_fd, int fd, uint32_t events, uint64_t key) {
 
 }  // namespace
 
-Poller::Poller(std::vector<UniqueFd> listeners, const PollerLimits& limits, OnRequest on_request)
+Poller::Poller(std::vector<base::UniqueFd> listeners, const PollerLimits& limits,
+               OnRequest on_request)
     : limits_(limits),
       on_request_(std::move(on_request)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
@@ -216,8 +217,8 @@ void Poller::accept_from(int listener_fd) {
     }
     sockaddr_storage address{};
     socklen_t size = sizeof(address);
-    UniqueFd socket(::accept4(listener_fd, reinterpret_cast<sockaddr*>(&address), &size,
-                              SOCK_NONBLOCK | SOCK_CLOEXEC));
+    base::UniqueFd socket(::accept4(listener_fd, reinterpret_cast<sockaddr*>(&address), &size,
+                                    SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.valid()) {
       const bool harmless = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
       if (!harmless) {
@@ -238,7 +239,7 @@ void Poller::make_room() {
   remove(idle_.empty() ? heads_.front() : idle_.front());
 }
 
-void Poller::add(UniqueFd socket, PeerAddress peer) {
+void Poller::add(base::UniqueFd socket, PeerAddress peer) {
   const uint64_t id = next_id_++;
   if (!add_to_epoll(epoll_.get(), socket.get(), 0, id)) {
     DI_LOG_ERROR("a connection was dropped: {}", std::strerror(errno));
@@ -329,7 +330,7 @@ void Poller::report_accept_failure(int error) {
 }
 
 void Poller::pause_accepting() {
-  for (const UniqueFd& listener : listeners_) {
+  for (const base::UniqueFd& listener : listeners_) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener.get(), nullptr);
   }
   accept_again_ = base::steady_now() + kAcceptPause;
@@ -345,7 +346,7 @@ void Poller::resume_accepting() {
 void Poller::close_listeners() {
   accepting_ = false;
   accept_again_.reset();
-  for (UniqueFd& listener : listeners_) {
+  for (base::UniqueFd& listener : listeners_) {
     listener.reset(-1);
   }
   for (WaitList* list : {&heads_, &idle_}) {

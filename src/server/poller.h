@@ -45,7 +45,7 @@ class Poller {
   /// or cut off by the deadline); the connection is the callee's until `release`.
   using OnRequest = std::function<void(Connection&)>;
 
-  Poller(std::vector<UniqueFd> listeners, const PollerLimits& limits, OnRequest on_request);
+  Poller(std::vector<base::UniqueFd> listeners, const PollerLimits& limits, OnRequest on_request);
   /// Closes every connection; no worker may hold one any more.
   ~Poller();
 
@@ -80,7 +80,7 @@ class Poller {
   void handle(const epoll_event& event);
   void handle_wakeup();
   void accept_from(int listener_fd);
-  void add(UniqueFd socket, PeerAddress peer);
+  void add(base::UniqueFd socket, PeerAddress peer);
   void on_readable(Entry& entry);
   void park(Entry& entry, State state);
   void activate(Entry& entry);
@@ -99,11 +99,11 @@ class Poller {
 
   const PollerLimits limits_;
   const OnRequest on_request_;
-  UniqueFd epoll_;
-  UniqueFd wakeup_;
+  base::UniqueFd epoll_;
+  base::UniqueFd wakeup_;
 
   // Poll thread only.
-  std::vector<UniqueFd> listeners_;
+  std::vector<base::UniqueFd> listeners_;
   std::unordered_map<uint64_t, Entry> entries_;
   // Oldest first; each has one timeout, so the front expires first.
   WaitList heads_;

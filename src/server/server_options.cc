@@ -108,7 +108,11 @@ void add_operation_flags(FlagSet& flags, Draft& draft) {
   flags.seconds("shutdown-timeout", options.config.http.shutdown_timeout,
                 "Time for running requests after SIGTERM");
   flags.seconds("hang-timeout", options.config.engine.hang_timeout,
-                "A step that takes longer means that the engine hangs");
+                "Longest time without progress before the engine counts as hung");
+  flags.number("max-engine-restarts", options.max_engine_restarts,
+               "Restarts of a dead engine within ten minutes before the server gives up");
+  flags.flag("in-process", options.in_process,
+             "Run the engine in the server's process; it then ends with the engine");
   flags.group("Observability");
   flags.text("log-level", options.log_level, "trace, debug, info, warning, error or off");
   flags.text("log-format", options.log_format, "text or json");

@@ -32,6 +32,10 @@ struct ServerOptions {
   std::string log_level = "info";
   std::string log_format = "text";
   std::chrono::milliseconds startup_timeout{3'600'000};
+  /// Runs the engine in this process instead of a child.
+  bool in_process = false;
+  /// Restarts of a dead or hung engine within ten minutes before the server gives up.
+  int32_t max_engine_restarts = 3;
   bool dry_run = false;
   bool print_config = false;
   bool check_health = false;

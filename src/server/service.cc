@@ -52,15 +52,21 @@ void Service::fail(const Status& reason) {
   failure_ = reason;
 }
 
+Status Service::own_failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
 Status Service::health() const {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!failure_.is_ok()) {
-      return failure_;
-    }
-  }
+  DI_TRY(own_failure());
   const ServedModel* model = loaded();
   return model == nullptr ? Status::ok() : model->llm->health();
+}
+
+Status Service::failure() const {
+  DI_TRY(own_failure());
+  const ServedModel* model = loaded();
+  return model == nullptr ? Status::ok() : model->llm->failure();
 }
 
 Result<const ServedModel*> Service::ready() const {
@@ -68,7 +74,9 @@ Result<const ServedModel*> Service::ready() const {
     return unavailable_because("the server is shutting down", kReasonDraining);
   }
   if (const Status status = health(); !status.is_ok()) {
-    return unavailable_because("the engine has failed: " + status.message(), kReasonFailed);
+    const bool hung = status.reason() == kReasonEngineHung;
+    return unavailable_because("the engine has failed: " + status.message(),
+                               hung ? std::string_view(kReasonEngineHung) : kReasonFailed);
   }
   const ServedModel* model = loaded();
   if (model == nullptr) {

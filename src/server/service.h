@@ -57,6 +57,8 @@ class Service {
   bool draining() const { return draining_.load(std::memory_order_relaxed); }
   /// Not OK after `fail`, or when the engine says so itself.
   Status health() const;
+  /// Not OK after `fail`, or when the engine cannot come back.
+  Status failure() const;
   /// Counts arguments of tool calls that were announced as JSON and were not.
   void add_invalid_arguments(uint32_t count) const {
     invalid_arguments_.fetch_add(count, std::memory_order_relaxed);
@@ -66,6 +68,8 @@ class Service {
   double uptime_s() const;
 
  private:
+  Status own_failure() const;
+
   const std::vector<std::string> model_names_;
   const int32_t default_max_tokens_;
   const std::vector<std::string> reasoning_fields_;

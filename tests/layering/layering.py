@@ -36,7 +36,7 @@ VENDOR = {
     r"httplib\.h": r"src/server/",
     r"openssl/.*": r"src/server/",
     r"pcre2\.h": r"src/recipe/",
-    r"nlohmann/.*": r"src/(server|protocol|recipe|cli|constraint)/|src/model/([a-z0-9_]+\.cc|json_[a-z_]+\.h)$",
+    r"nlohmann/.*": r"src/(server|protocol|recipe|cli|constraint|process)/|src/model/([a-z0-9_]+\.cc|json_[a-z_]+\.h)$",
     r"CLI/.*": r"src/cli/|src/server/(main|engine_flags|flag_set|foreign_flags|option_help|server_options)\.",
     r"utf8proc\.h": r"src/model/",
     r"(xgrammar|dlpack)/.*": r"src/constraint/[a-z_]+\.cc$|src/constraint/(compiled|grammar_builder)\.h$",

@@ -51,8 +51,8 @@ class RankGroup {
     blocked_[index].notify_all();
   }
 
-  std::shared_ptr<OutputQueue> submit(size_t index, GenerateRequest request) {
-    auto output = std::make_shared<OutputQueue>();
+  std::shared_ptr<base::OutputQueue> submit(size_t index, GenerateRequest request) {
+    auto output = std::make_shared<base::OutputQueue>();
     EXPECT_TRUE(admissions_[index]->admit(static_cast<int64_t>(request.prompt.size())).is_ok());
     push(index, SubmitCommand{.id = ++last_id_,
                               .request = std::move(request),
@@ -89,7 +89,7 @@ class RankGroup {
   SequenceId last_id_ = 0;
 };
 
-Collected drain(OutputQueue& queue) {
+Collected drain(base::OutputQueue& queue) {
   Collected got;
   for (;;) {
     StreamEvent event = queue.wait_for(1h);
@@ -148,7 +148,7 @@ TEST(RankLoop, SurvivesCancelsAndWakesWithoutWork) {
 
 TEST(RankLoop, AbortsEverythingWhenTold) {
   RankGroup group(1);
-  std::vector<std::shared_ptr<OutputQueue>> outputs;
+  std::vector<std::shared_ptr<base::OutputQueue>> outputs;
   group.block(0);
   for (int i = 0; i < 6; ++i) {  // four run, two wait
     outputs.push_back(group.submit(0, make_request(make_prompt(5, i), 190)));

@@ -8,7 +8,7 @@ namespace deepinfer::server {
 namespace {
 
 TEST(Connection, TrimsOnlyAnEmptyInput) {
-  Connection connection(1, UniqueFd(), {});
+  Connection connection(1, base::UniqueFd(), {});
   connection.input().assign(100'000, 'x');
   connection.trim_input();
   EXPECT_EQ(connection.input().size(), 100'000U);

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace deepinfer::server::testing {
 
@@ -53,7 +53,7 @@ class RawClient {
   bool take_bytes(size_t count, std::string& out);
   bool take_chunks(std::string& out);
 
-  UniqueFd socket_;
+  base::UniqueFd socket_;
   std::string buffer_;
   bool was_reset_ = false;
 };

@@ -1,9 +1,9 @@
-#include "scheduler/output_queue.h"
+#include "base/output_queue.h"
 
 #include <iterator>
 #include <utility>
 
-namespace deepinfer::scheduler {
+namespace deepinfer::base {
 namespace {
 
 template <typename T>
@@ -29,8 +29,20 @@ void OutputQueue::push(TokenOutput&& output) {
       pending_.usage = output.usage;
       pending_.timings = output.timings;
     }
+    // Under the lock, so that a reader that has left is not woken any more.
+    if (wake_) {
+      wake_();
+    }
   }
   arrived_.notify_one();
+}
+
+void OutputQueue::on_output(std::function<void()> wake) {
+  const std::lock_guard lock(mutex_);
+  wake_ = std::move(wake);
+  if (has_pending_ || finished_) {
+    wake_();
+  }
 }
 
 StreamEvent OutputQueue::wait_for(std::chrono::milliseconds timeout) {
@@ -43,26 +55,17 @@ StreamEvent OutputQueue::wait_for(std::chrono::milliseconds timeout) {
   return finished_ ? StreamEvent(StreamEnd{}) : StreamEvent(StreamTimeout{});
 }
 
-bool OutputQueue::finished() const {
+bool OutputQueue::abandon() {
   const std::lock_guard lock(mutex_);
-  return finished_;
+  wake_ = nullptr;
+  abandoned_.store(!finished_, std::memory_order_relaxed);
+  return !finished_;
 }
 
-QueuedOutputStream::QueuedOutputStream(SequenceId id, std::shared_ptr<OutputQueue> output,
-                                       std::shared_ptr<RankInbox> inbox)
-    : id_(id), output_(std::move(output)), inbox_(std::move(inbox)) {}
-
 QueuedOutputStream::~QueuedOutputStream() {
-  if (!output_->finished()) {
-    output_->abandon();
-    // Full is impossible (the inbox has room for a submit and a cancel of every open request);
-    // closed means that the engine has ended every request.
-    static_cast<void>(inbox_->try_push(CancelCommand{.id = id_}));
+  if (queue_->abandon()) {
+    cancel_();
   }
 }
 
-StreamEvent QueuedOutputStream::wait_for(std::chrono::milliseconds timeout) {
-  return output_->wait_for(timeout);
-}
-
-}  // namespace deepinfer::scheduler
+}  // namespace deepinfer::base

@@ -1,4 +1,4 @@
-#include "scheduler/output_queue.h"
+#include "base/output_queue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-namespace deepinfer::scheduler {
+namespace deepinfer::base {
 namespace {
 
 using ::testing::ElementsAre;
@@ -24,7 +24,6 @@ TEST(OutputQueue, TimesOutWhenNothingComes) {
   OutputQueue queue;
   EXPECT_TRUE(std::holds_alternative<StreamTimeout>(queue.wait_for(0ms)));
   EXPECT_TRUE(std::holds_alternative<StreamTimeout>(queue.wait_for(1ms)));
-  EXPECT_FALSE(queue.finished());
 }
 
 TEST(OutputQueue, JoinsWhatWasNotFetched) {
@@ -67,33 +66,53 @@ TEST(OutputQueue, WakesAWaitingClient) {
   producer.join();
 }
 
+TEST(OutputQueue, TellsAReaderOfManyStreams) {
+  OutputQueue queue;
+  int woken = 0;
+  queue.on_output([&] { ++woken; });
+  EXPECT_EQ(woken, 0);
+  queue.push(tokens({1}));
+  queue.push(tokens({2}, FinishReason::kStop));
+  EXPECT_EQ(woken, 2);
+}
+
+TEST(OutputQueue, TellsAtOnceWhatIsThereAlready) {
+  OutputQueue queue;
+  queue.push(tokens({1}));
+  int woken = 0;
+  queue.on_output([&] { ++woken; });
+  EXPECT_EQ(woken, 1);
+}
+
+TEST(OutputQueue, WakesNobodyWhoHasLeft) {
+  OutputQueue queue;
+  int woken = 0;
+  queue.on_output([&] { ++woken; });
+  EXPECT_TRUE(queue.abandon());
+  queue.push(tokens({1}));
+  EXPECT_EQ(woken, 0);
+}
+
 TEST(QueuedOutputStream, CancelsWhenDestroyedBeforeTheEnd) {
   const auto queue = std::make_shared<OutputQueue>();
-  const auto inbox = std::make_shared<RankInbox>(8);
-  { const QueuedOutputStream stream(42, queue, inbox); }
-  const auto commands = inbox->drain();
-  ASSERT_EQ(commands.size(), 1U);
-  EXPECT_EQ(std::get<CancelCommand>(commands[0]).id, 42U);
+  int cancels = 0;
+  {
+    const QueuedOutputStream stream(queue, [&] { ++cancels; });
+  }
+  EXPECT_EQ(cancels, 1);
   EXPECT_TRUE(queue->abandoned());
 }
 
 TEST(QueuedOutputStream, DoesNotCancelWhatHasFinished) {
   const auto queue = std::make_shared<OutputQueue>();
-  const auto inbox = std::make_shared<RankInbox>(8);
   queue->push(tokens({1}, FinishReason::kStop));
-  { const QueuedOutputStream stream(42, queue, inbox); }
-  EXPECT_TRUE(inbox->drain().empty());
+  int cancels = 0;
+  {
+    const QueuedOutputStream stream(queue, [&] { ++cancels; });
+  }
+  EXPECT_EQ(cancels, 0);
   EXPECT_FALSE(queue->abandoned());
 }
 
-TEST(QueuedOutputStream, MayOutliveTheEngine) {
-  const auto queue = std::make_shared<OutputQueue>();
-  auto inbox = std::make_shared<RankInbox>(8);
-  auto stream = std::make_unique<QueuedOutputStream>(42, queue, inbox);
-  inbox->close();
-  inbox.reset();
-  stream.reset();
-}
-
 }  // namespace
-}  // namespace deepinfer::scheduler
+}  // namespace deepinfer::base

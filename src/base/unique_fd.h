@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace deepinfer::server {
+namespace deepinfer::base {
 
 class UniqueFd {
  public:
@@ -32,4 +32,4 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace deepinfer::server
+}  // namespace deepinfer::base
