@@ -46,7 +46,7 @@ VENDOR = {
 # System headers are named, so that a new dependency is a decision and not an accident.
 SYSTEM = re.compile(
     r"[a-z_]+|(sys|netinet|arpa|linux|net)/[a-z_0-9]+\.h|"
-    r"(cpuid|errno|fcntl|netdb|poll|pthread|sched|signal|termios|unistd|math|stdint|"
+    r"(cpuid|errno|fcntl|netdb|poll|pthread|sched|signal|spawn|termios|unistd|math|stdint|"
     r"stddef|string|[a-z0-9]+intrin)\.h"
 )
 # What a kernel variant may include: wider instruction sets must not leak through inline functions
@@ -61,7 +61,8 @@ VARIANT_ANGLED = re.compile(
 # Word in the code -> pattern of the files that may hold it, and why.
 WORDS = {
     r"\b(secure_)?getenv\s*\(|\benviron\b|->envname\(": (
-        r"src/(server|cli)/main\.cc$",
+        # The engine process inherits it.
+        r"src/(server|cli)/main\.cc$|src/process/engine_process\.cc$",
         "the environment is read in main only",
     ),
     r"^\s*#\s*(el)?if.*\bDI_WITH_CUDA\b": (
