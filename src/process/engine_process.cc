@@ -42,6 +42,7 @@ Result<EngineProcess> EngineProcess::spawn(const std::vector<std::string>& comma
   const base::UniqueFd theirs(ends[1]);
 
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) {
     // posix_spawn only reads them.
     arguments.push_back(const_cast<char*>(argument.c_str()));

@@ -11,12 +11,12 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/output_queue.h"
 #include "base/thread.h"
 #include "comm/communicator.h"
 #include "deepinfer/config.h"
 #include "engine/executor.h"
 #include "scheduler/admission.h"
-#include "base/output_queue.h"
 #include "scheduler/rank_inbox.h"
 #include "scheduler/scheduler.h"
 
