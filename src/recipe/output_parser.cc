@@ -11,6 +11,7 @@ constexpr char kThinkEndByte = '\xFE';
 constexpr char kDsmlByte = '\xFF';
 constexpr std::string_view kThinkEndSpelling = "</think>";
 constexpr std::string_view kDsmlSpelling = "｜DSML｜";
+constexpr std::string_view kBar = "｜";
 
 bool is_marker_byte(uint8_t byte) {
   return byte >= 0xFE;
@@ -184,7 +185,7 @@ void OutputParser::push_run(std::span<const TokenId> ids, Out& out) {
   tokens_taken_ += static_cast<uint32_t>(ids.size());
   const std::string text = detokenizer_->push_run(ids);
   if (!text.empty()) {
-    append(text, first_undecoded_, tokens_taken_);
+    append_ordinary(text, first_undecoded_, tokens_taken_);
     first_undecoded_ = tokens_taken_;
     scan(out);
   }
@@ -198,8 +199,15 @@ void OutputParser::push_special(TokenId id, Out& out) {
   }
   const std::string text = detokenizer_->push(id);
   const std::string_view spelling = tokenizer_->token_bytes(id);
-  append(std::string_view(text).substr(0, text.size() - std::min(text.size(), spelling.size())),
-         first_undecoded_, index);
+  append_ordinary(
+      std::string_view(text).substr(0, text.size() - std::min(text.size(), spelling.size())),
+      first_undecoded_, index);
+  behind_dsml_ = id == control_.dsml;
+  if (behind_dsml_) {
+    held_bar_.reset();
+  } else {
+    give_back_bar();
+  }
   first_undecoded_ = index;
   scan(out);  // what waited for more bytes may complete a stop sequence
   if (stopped_) {
@@ -230,10 +238,11 @@ void OutputParser::finish(bool flush_partial_character, Out& out) {
   if (stopped_) {
     return;
   }
+  give_back_bar();
   if (flush_partial_character && detokenizer_ != nullptr) {
     append(detokenizer_->finish(), first_undecoded_, tokens_taken_);
-    scan(out);
   }
+  scan(out);
   if (!stopped_) {
     take(available(), out);
   }
@@ -250,6 +259,41 @@ void OutputParser::append(std::string_view text, uint32_t token_begin, uint32_t 
   }
   pending_ += text;
   spans_.push_back({text.size(), token_begin, token_end});
+}
+
+/// Text between control tokens. The model sometimes doubles the bars of its DSML token, as in
+/// `<｜` DSML `｜ calls>`; they are no text, and without them the tag is whole.
+void OutputParser::append_ordinary(std::string_view text, uint32_t token_begin,
+                                   uint32_t token_end) {
+  if (text.empty() || !rules_.hide_markup) {
+    return append(text, token_begin, token_end);
+  }
+  give_back_bar();
+  if (std::exchange(behind_dsml_, false) && text.starts_with(kBar)) {
+    text.remove_prefix(kBar.size());
+  }
+  if (ends_in_tag_and_bar(text)) {
+    held_bar_ = Span{kBar.size(), token_begin, token_end};
+    text.remove_suffix(kBar.size());
+  }
+  append(text, token_begin, token_end);
+}
+
+bool OutputParser::ends_in_tag_and_bar(std::string_view text) const {
+  if (!text.ends_with(kBar)) {
+    return false;
+  }
+  text.remove_suffix(kBar.size());
+  // What could begin a tag is still pending.
+  const std::string_view before = text.empty() ? std::string_view(pending_).substr(head_) : text;
+  return before.ends_with('<') || before.ends_with("</");
+}
+
+void OutputParser::give_back_bar() {
+  if (held_bar_) {
+    append(kBar, held_bar_->token_begin, held_bar_->token_end);
+    held_bar_.reset();
+  }
 }
 
 bool OutputParser::skip_line_feed(uint8_t byte, Out& out) {

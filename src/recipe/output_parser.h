@@ -132,6 +132,9 @@ class OutputParser {
   void push_run(std::span<const TokenId> ids, Out& out);
   void push_special(TokenId id, Out& out);
   void append(std::string_view text, uint32_t token_begin, uint32_t token_end);
+  void append_ordinary(std::string_view text, uint32_t token_begin, uint32_t token_end);
+  bool ends_in_tag_and_bar(std::string_view text) const;
+  void give_back_bar();
   void scan(Out& out);
   void release(Out& out);
   void opaque(std::string_view spelling, Out& out);
@@ -194,6 +197,9 @@ class OutputParser {
   int32_t node_ = StopMatcher::kStart;
   LineFeeds line_feeds_;
   std::deque<Span> spans_;
+  /// A bar behind `<` or `</`, until the next token shows whether DSML follows.
+  std::optional<Span> held_bar_;
+  bool behind_dsml_ = false;
   uint32_t tokens_taken_ = 0;
   /// First token whose text has not come out of the detokenizer yet.
   uint32_t first_undecoded_ = 0;

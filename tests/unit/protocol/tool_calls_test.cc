@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <set>
 
 #include "support.h"
@@ -246,6 +247,31 @@ TEST(FieldCase, T10_BothDialectsAreParsedInAllSplits) {
                     "</｜DSML｜tool_calls>")}) {
     EXPECT_EQ(arguments_of(output), R"({"a": "1"})");
     EXPECT_EQ(arguments_of_split_text(output), R"({"a": "1"})");
+  }
+}
+
+TEST(FieldCase, T10_DoubledBarsAroundTheControlTokenAreTolerated) {
+  const auto doubled = [](std::string output) {
+    for (size_t at = 0; (at = output.find("｜DSML｜", at)) != std::string::npos;) {
+      output.replace(at, std::strlen("｜DSML｜"), "｜｜DSML｜｜");
+      at += std::strlen("｜｜DSML｜｜");
+    }
+    return output;
+  };
+  const std::string markup = block(invoke("f", parameter("a", "true", "x<｜")));
+  EXPECT_EQ(arguments_of(doubled(markup)), R"({"a": "x<｜"})");
+  const Played played = play(request(true), script("r</think>hi\n\n" + doubled(markup)));
+  EXPECT_EQ(played.content, "hi");
+  EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"tool_calls"});
+}
+
+TEST(FieldCase, T10_BarsWithoutTheControlTokenAreText) {
+  for (const std::string text : {"a <｜", "a <｜b｜>", "a </｜ b", "｜", "<｜\n<｜"}) {
+    for (const size_t group : {1, 2, 0}) {
+      const Played played = play(request(), script(text), group);
+      EXPECT_EQ(played.content, text);
+      EXPECT_EQ(played.message()["content"], text);
+    }
   }
 }
 
