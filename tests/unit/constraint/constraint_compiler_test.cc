@@ -65,6 +65,49 @@ TEST(FieldCase, G06_ATimeoutIsNotKept) {
   }
 }
 
+TEST(FieldCase, G03_AFailedCompilationHarmsNobodyElse) {
+  // What passes every check beforehand fails when it is compiled: it becomes too large.
+  const auto of_length = [](int length) {
+    return ConstraintSpec{.kind = ConstraintSpec::Kind::kRegex,
+                          .text = "[a-z]{" + std::to_string(length) + "}x"};
+  };
+  ConstraintCompiler compiler(small_vocabulary(), {.max_compiled_bytes = 200'000});
+  const auto fails = [&] {
+    const auto refused = compiler.compile(of_length(3000));
+    return !refused && refused.error().code() == StatusCode::kInvalidArgument;
+  };
+  EXPECT_TRUE(fails()) << "as the first of all";
+  for (int length = 1; length <= 100; ++length) {
+    ASSERT_TRUE(compiler.compile(of_length(length)).has_value()) << length;
+    if (length == 50) {
+      EXPECT_TRUE(fails()) << "after fifty good ones";
+    }
+  }
+}
+
+TEST(FieldCase, G02_NestedAlternativesGetAnAnswerAndHoldUpNobody) {
+  ConstraintCompiler compiler(small_vocabulary(), {.deadline = std::chrono::milliseconds(200)});
+  for (const int depth : {8, 14, 18}) {
+    std::string schema = R"({"type":"integer"})";
+    for (int i = 0; i < depth; ++i) {
+      schema = R"({"anyOf":[)" + schema + R"(,{"type":"object","properties":{"a":)" + schema +
+               R"(},"required":["a"]}]})";
+      if (schema.size() > 1'000'000) {
+        break;
+      }
+    }
+    const auto result = compiler.compile(
+        {.kind = ConstraintSpec::Kind::kJsonSchema, .text = schema, .param = "response_format"});
+    EXPECT_TRUE(result || result.error().code() == StatusCode::kInvalidArgument) << depth;
+    EXPECT_TRUE(compiler.compile({.kind = ConstraintSpec::Kind::kChoice, .choices = {"a"}}))
+        << "beside depth " << depth;
+  }
+  EXPECT_TRUE(compiler.compile(
+      {.kind = ConstraintSpec::Kind::kJsonSchema,
+       .text = R"({"$ref":"#/$defs/t","$defs":{"t":{"type":"object","properties":{"next":
+           {"anyOf":[{"$ref":"#/$defs/t"},{"type":"null"}]}},"required":["next"]}}})"}));
+}
+
 TEST(ConstraintCompiler, RefusesWhatBecomesTooLarge) {
   ConstraintCompiler compiler(small_vocabulary(), {.max_compiled_bytes = 100});
   const auto refused = compiler.compile({.kind = Kind::kJsonObject, .param = "response_format"});

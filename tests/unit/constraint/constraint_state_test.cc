@@ -55,6 +55,25 @@ TEST(ConstraintState, BoundsWhiteSpace) {
   EXPECT_FALSE(matches(spec, " {\"a\":1}"));
 }
 
+TEST(FieldCase, G01_AModelThatLovesWhiteSpaceStillClosesItsObject) {
+  const ConstraintSpec spec =
+      schema_spec(R"({"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"},
+    "maxItems":1},"b":{"type":"boolean"}},"required":["a","b"],"additionalProperties":false})");
+  for (const char white : {' ', '\n', '\t'}) {
+    ConstraintState state(compiled(spec));
+    const std::string output = written_by_a_lover_of(white, state);
+    EXPECT_TRUE(state.ended()) << output;
+    EXPECT_EQ(longest_run(output, white), 2U) << output;
+  }
+}
+
+TEST(FieldCase, G01_AnyJsonObjectIsClosedToo) {
+  ConstraintState state(compiled({.kind = Kind::kJsonObject}));
+  const std::string output = written_by_a_lover_of('\n', state);
+  EXPECT_TRUE(state.ended());
+  EXPECT_EQ(longest_run(output, '\n'), 2U) << output;
+}
+
 TEST(ConstraintState, RegexIsForTheWholeOutput) {
   const ConstraintSpec spec{.kind = Kind::kRegex, .text = "[a-c]{2,3}-\\d+"};
   EXPECT_TRUE(matches(spec, "abc-17"));

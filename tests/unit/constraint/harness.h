@@ -97,6 +97,37 @@ inline bool matches(const ConstraintSpec& spec, std::string_view text) {
   return matches(spec, bytes_of(text));
 }
 
+/// What a model writes that prefers `white` to everything, then the end, then the smallest
+/// printable byte, until it may end or has written 400 tokens.
+inline std::string written_by_a_lover_of(char white, ConstraintState& state) {
+  std::vector<TokenId> wishes = {static_cast<TokenId>(white), kEos, '}', ']', '"', kMarker};
+  for (TokenId byte = '!'; byte < 127; ++byte) {
+    wishes.push_back(byte);
+  }
+  wishes.insert(wishes.end(), {' ', '\n'});  // where nothing else may come
+  std::string output;
+  while (!state.ended() && output.size() < 400) {
+    const auto wish = std::find_if(wishes.begin(), wishes.end(),
+                                   [&](TokenId token) { return allows(state, token); });
+    if (wish == wishes.end() || !state.accept(*wish)) {
+      ADD_FAILURE() << "nothing may come behind " << output;
+      break;
+    }
+    output += *wish == kMarker ? '~' : static_cast<char>(*wish == kEos ? '$' : *wish);
+  }
+  return output;
+}
+
+inline size_t longest_run(std::string_view text, char of) {
+  size_t longest = 0;
+  size_t run = 0;
+  for (const char c : text) {
+    run = c == of ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  return longest;
+}
+
 inline std::string refusal(const ConstraintSpec& spec) {
   const auto result = small_compiler().compile(spec);
   return result ? "" : result.error().message();

@@ -46,6 +46,23 @@ TEST(ToolGrammar, TakesOneOrMoreDeclaredCalls) {
   EXPECT_FALSE(calls_match(spec, call("now", "") + kEnd + "x"));
 }
 
+TEST(FieldCase, G10_WhiteSpaceInStrictCallsIsBoundedAsInSchemas) {
+  const ConstrainedTool tool{.name = "f",
+                             .parameters = R"({"type":"object","properties":{"a":{"type":"object",
+      "properties":{"b":{"type":"array","items":{"type":"integer"},"maxItems":1}},
+      "required":["b"],"additionalProperties":false}},"required":["a"],
+      "additionalProperties":false})",
+                             .strict = true};
+  ConstraintSpec spec = calls({tool});
+  spec.single_call = true;
+  for (const char white : {' ', '\n'}) {
+    ConstraintState state(compiled(spec));
+    const std::string output = written_by_a_lover_of(white, state);
+    EXPECT_TRUE(state.ended()) << output;
+    EXPECT_LE(longest_run(output, white), 2U) << output;
+  }
+}
+
 TEST(ToolGrammar, ParametersAreThoseOfTheSchema) {
   const ConstraintSpec spec = calls({kWeather});
   EXPECT_TRUE(
