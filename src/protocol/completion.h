@@ -24,6 +24,8 @@ struct ServiceInfo {
   std::vector<std::string> model_names;
   /// Members of a chat answer that carry its reasoning, each all of it.
   std::vector<std::string> reasoning_fields = {"reasoning_content"};
+  /// See recipe::ParsingOptions.
+  bool repeat_open_reasoning = false;
   ModelInfo model;
   /// Output limit of requests that name none; 0 = the protocol's own.
   int32_t default_max_tokens = 0;

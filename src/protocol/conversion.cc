@@ -367,6 +367,7 @@ void finish_conversion(const ConversionJob& job, const std::optional<EffortName>
     conversation.response_schema = format->schema;
     conversation.response_regex = format->regex;
   }
+  parsing.repeat_open_reasoning = job.options.repeat_open_reasoning;
   parsing.parse_tool_calls = use.in_use;
   parsing.starts_in_tool_calls = conversation.tool_choice == ToolChoice::kRequired;
   parsing.parse_json_output = conversation.response_format == ResponseFormat::kJsonObject;

@@ -28,6 +28,8 @@ struct ConversionOptions {
   bool drop_messages_web_search = false;
   /// Refuse web search in Responses requests; otherwise it is left out.
   bool reject_responses_web_search = false;
+  /// See recipe::ParsingOptions.
+  bool repeat_open_reasoning = false;
   uint32_t thinking_max_tokens = 393216;
   uint32_t non_thinking_max_tokens = 393216;
   /// Accepted model names and the prompt encoding each selects, in byte order.

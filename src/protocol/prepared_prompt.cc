@@ -29,6 +29,7 @@ std::optional<ThinkingLimit> thinking_limit(const ConvertedRequest& converted,
 
 ConversionOptions served_options(const ServiceInfo& info, const recipe::Recipe& recipe) {
   ConversionOptions options;
+  options.repeat_open_reasoning = info.repeat_open_reasoning;
   options.models.clear();
   for (const std::string& name : info.model_names) {
     options.models.emplace(name, recipe.encoding());

@@ -82,6 +82,8 @@ struct ParsingOptions {
   std::vector<std::string> stop_sequences;
   /// The output ends with the first whole call.
   bool single_call = false;
+  /// Reasoning that ends without its closing marker is given once more, as content.
+  bool repeat_open_reasoning = false;
 };
 
 }  // namespace deepinfer::recipe

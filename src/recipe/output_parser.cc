@@ -248,6 +248,13 @@ void OutputParser::finish(bool flush_partial_character, Out& out) {
   }
 }
 
+void OutputParser::repeat_open_reasoning(Out& out) {
+  if (state_ == State::kReasoning && !open_reasoning_.empty()) {
+    out.push_back({.kind = MessageDelta::Kind::kContent, .text = std::move(open_reasoning_)});
+    open_reasoning_.clear();
+  }
+}
+
 void OutputParser::append(std::string_view text, uint32_t token_begin, uint32_t token_end) {
   if (text.empty()) {
     return;
@@ -554,6 +561,9 @@ void OutputParser::take(size_t n, Out& out) {
   }
   switch (state_) {
     case State::kReasoning:
+      if (options_.repeat_open_reasoning) {
+        open_reasoning_.append(pending_, head_, n);
+      }
       return emit(MessageDelta::Kind::kReasoning, n, out);
     case State::kAnswer:
     case State::kJsonInside:

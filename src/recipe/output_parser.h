@@ -64,6 +64,8 @@ class OutputParser {
   /// End of the output: releases everything held back. With `flush_partial_character`, bytes
   /// of an unfinished character come out as U+FFFD, otherwise they are dropped.
   void finish(bool flush_partial_character, std::vector<MessageDelta>& out);
+  /// Behind `finish`, when the model ended by itself: see `repeat_open_reasoning`.
+  void repeat_open_reasoning(std::vector<MessageDelta>& out);
 
   /// True once a stop sequence matched or the only call allowed is whole: nothing more is taken.
   bool stopped() const { return stopped_; }
@@ -200,6 +202,8 @@ class OutputParser {
   /// A bar behind `<` or `</`, until the next token shows whether DSML follows.
   std::optional<Span> held_bar_;
   bool behind_dsml_ = false;
+  /// All of it so far, if it may have to be repeated.
+  std::string open_reasoning_;
   uint32_t tokens_taken_ = 0;
   /// First token whose text has not come out of the detokenizer yet.
   uint32_t first_undecoded_ = 0;

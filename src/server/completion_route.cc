@@ -196,8 +196,9 @@ class CompletionHandler {
     set_deadlines(prepared.requests, exchange, config_.request_timeout);
     const bool stream = prepared.stream;
     DI_ASSIGN(std::unique_ptr<CompletionStream> completion,
-              CompletionStream::submit(*model->llm, std::move(prepared),
-                                       interruption_of(exchange, service_)));
+              CompletionStream::submit(
+                  *model->llm, std::move(prepared), interruption_of(exchange, service_),
+                  RawOutputLog(model->recipe->tokenizer(), exchange.request_id)));
     return stream ? answer_stream(exchange, std::move(completion), res)
                   : answer_plain(exchange, *completion, recipe_s, res);
   }

@@ -26,22 +26,23 @@ Status fault_of(const TokenOutput& output) {
 }  // namespace
 
 Result<std::unique_ptr<CompletionStream>> CompletionStream::submit(
-    Llm& llm, protocol::PreparedCompletion prepared, Interrupted interrupted) {
+    Llm& llm, protocol::PreparedCompletion prepared, Interrupted interrupted, RawOutputLog log) {
   std::vector<std::unique_ptr<OutputStream>> outputs;
   for (GenerateRequest& request : prepared.requests) {
     DI_ASSIGN(std::unique_ptr<OutputStream> output, llm.submit(std::move(request)));
     outputs.push_back(std::move(output));
   }
   return std::unique_ptr<CompletionStream>(new CompletionStream(
-      std::move(prepared.assembler), std::move(outputs), std::move(interrupted)));
+      std::move(prepared.assembler), std::move(outputs), std::move(interrupted), std::move(log)));
 }
 
 CompletionStream::CompletionStream(std::unique_ptr<protocol::ResponseAssembler> assembler,
                                    std::vector<std::unique_ptr<OutputStream>> outputs,
-                                   Interrupted interrupted)
+                                   Interrupted interrupted, RawOutputLog log)
     : assembler_(std::move(assembler)),
       outputs_(std::move(outputs)),
       interrupted_(std::move(interrupted)),
+      log_(std::move(log)),
       num_open_(outputs_.size()) {}
 
 CompletionStream::State CompletionStream::advance(base::TimePoint until,
@@ -94,6 +95,7 @@ void CompletionStream::take(size_t choice, const TokenOutput& output,
   if (choice == 0) {
     timings_ = output.timings;
   }
+  log_.add(choice, output.tokens);
   if (output.finish == FinishReason::kError || output.finish == FinishReason::kAbort) {
     fail(fault_of(output));
     return;
@@ -101,6 +103,7 @@ void CompletionStream::take(size_t choice, const TokenOutput& output,
   auto new_events = assembler_->push(static_cast<int32_t>(choice), output);
   std::move(new_events.begin(), new_events.end(), std::back_inserter(events));
   if (assembler_->choice_done(static_cast<int32_t>(choice))) {
+    log_.end(choice);
     outputs_[choice].reset();
     --num_open_;
   }
@@ -109,6 +112,9 @@ void CompletionStream::take(size_t choice, const TokenOutput& output,
 void CompletionStream::fail(Status status) {
   state_ = State::kFailed;
   failure_ = std::move(status);
+  for (size_t choice = 0; choice < outputs_.size(); ++choice) {
+    log_.end(choice);
+  }
   outputs_.clear();
 }
 

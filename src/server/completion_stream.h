@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "deepinfer/llm.h"
 #include "protocol/completion.h"
+#include "server/raw_output_log.h"
 
 namespace deepinfer::server {
 
@@ -23,7 +24,8 @@ class CompletionStream {
   /// Submits every choice. If one is refused, those before it are cancelled.
   static Result<std::unique_ptr<CompletionStream>> submit(Llm& llm,
                                                           protocol::PreparedCompletion prepared,
-                                                          Interrupted interrupted);
+                                                          Interrupted interrupted,
+                                                          RawOutputLog log);
 
   /// Runs until there are events, the request is done or failed, or `until` has come. Appends
   /// the events; the closing ones come with kDone.
@@ -37,7 +39,8 @@ class CompletionStream {
 
  private:
   CompletionStream(std::unique_ptr<protocol::ResponseAssembler> assembler,
-                   std::vector<std::unique_ptr<OutputStream>> outputs, Interrupted interrupted);
+                   std::vector<std::unique_ptr<OutputStream>> outputs, Interrupted interrupted,
+                   RawOutputLog log);
 
   void poll(size_t choice, std::chrono::milliseconds wait, std::vector<protocol::Event>& events);
   void take(size_t choice, const TokenOutput& output, std::vector<protocol::Event>& events);
@@ -48,6 +51,7 @@ class CompletionStream {
   /// Null once the choice is done.
   std::vector<std::unique_ptr<OutputStream>> outputs_;
   Interrupted interrupted_;
+  RawOutputLog log_;
   State state_ = State::kRunning;
   Status failure_;
   RequestTimings timings_;

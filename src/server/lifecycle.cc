@@ -271,7 +271,10 @@ void block_signals() {
 int serve_until_signal(const ServerOptions& options, Loader loader, std::vector<Route> extra_routes,
                        const LifecycleTuning& tuning) {
   const HttpConfig http = fit_to_descriptors(options.config.http, raise_descriptor_limit());
-  Service service(http.served_model_names, http.default_max_tokens, options.reasoning_fields);
+  Service service({.model_names = http.served_model_names,
+                   .reasoning_fields = options.reasoning_fields,
+                   .repeat_open_reasoning = options.repeat_open_reasoning,
+                   .default_max_tokens = http.default_max_tokens});
   auto server = Server::listen(http, service, tuning.http, std::move(extra_routes));
   if (!server) {
     DI_LOG_ERROR("{}", server.error().message());

@@ -58,6 +58,8 @@ void add_server_flags(FlagSet& flags, Draft& draft) {
       .text("reasoning-field", draft.reasoning_field,
             "Name of the reasoning in chat answers: reasoning_content, reasoning or both")
       ->check(CLI::IsMember({"reasoning_content", "reasoning", "both"}));
+  flags.flag("repeat-open-reasoning", draft.options.repeat_open_reasoning,
+             "Reasoning that ends without its closing marker is given as content too");
   flags.number("max-request-bytes", http.max_request_bytes, "Largest request body");
   flags.number("max-buffered-bytes", http.max_buffered_bytes,
                "Bytes that all request bodies may hold together; more get 503");

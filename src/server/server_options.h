@@ -29,6 +29,8 @@ struct ServerOptions {
   ServerConfig config;
   /// Members of a chat answer that carry its reasoning.
   std::vector<std::string> reasoning_fields = {"reasoning_content"};
+  /// Reasoning that ends by itself without its marker is given as content too.
+  bool repeat_open_reasoning = false;
   std::string log_level = "info";
   std::string log_format = "text";
   std::chrono::milliseconds startup_timeout{3'600'000};

@@ -22,22 +22,16 @@ std::string_view to_string(Phase phase) {
   return kNames.at(static_cast<size_t>(phase));
 }
 
-Service::Service(std::vector<std::string> model_names, int32_t default_max_tokens,
-                 std::vector<std::string> reasoning_fields)
-    : model_names_(std::move(model_names)),
-      default_max_tokens_(default_max_tokens),
-      reasoning_fields_(std::move(reasoning_fields)),
-      started_(base::steady_now()) {
-  DI_CHECK(!model_names_.empty());
+Service::Service(protocol::ServiceInfo info)
+    : info_(std::move(info)), started_(base::steady_now()) {
+  DI_CHECK(!info_.model_names.empty());
 }
 
 void Service::start_serving(std::unique_ptr<recipe::Recipe> recipe, std::unique_ptr<Llm> llm) {
   DI_CHECK(model_ == nullptr);
   model_ = std::make_unique<ServedModel>();
-  model_->info = {.model_names = model_names_,
-                  .reasoning_fields = reasoning_fields_,
-                  .model = llm->model(),
-                  .default_max_tokens = default_max_tokens_};
+  model_->info = info_;
+  model_->info.model = llm->model();
   model_->recipe = std::move(recipe);
   model_->llm = std::move(llm);
   model_->created_s = std::chrono::duration_cast<std::chrono::seconds>(

@@ -36,9 +36,8 @@ struct ServedModel {
 /// All methods are thread-safe.
 class Service {
  public:
-  /// `default_max_tokens` as in HttpConfig, `reasoning_fields` as in protocol::ServiceInfo.
-  explicit Service(std::vector<std::string> model_names, int32_t default_max_tokens = 0,
-                   std::vector<std::string> reasoning_fields = {"reasoning_content"});
+  /// `info` holds everything but the model, with one name at least.
+  explicit Service(protocol::ServiceInfo info);
 
   void set_phase(Phase phase) { phase_.store(phase, std::memory_order_relaxed); }
   /// Publishes the loaded model and opens for requests. Once.
@@ -64,15 +63,13 @@ class Service {
     invalid_arguments_.fetch_add(count, std::memory_order_relaxed);
   }
   uint64_t invalid_arguments() const { return invalid_arguments_.load(std::memory_order_relaxed); }
-  const std::string& model_name() const { return model_names_.front(); }
+  const std::string& model_name() const { return info_.model_names.front(); }
   double uptime_s() const;
 
  private:
   Status own_failure() const;
 
-  const std::vector<std::string> model_names_;
-  const int32_t default_max_tokens_;
-  const std::vector<std::string> reasoning_fields_;
+  const protocol::ServiceInfo info_;
   const base::TimePoint started_;
   std::atomic<Phase> phase_{Phase::kConfig};
   std::atomic<bool> draining_{false};

@@ -30,6 +30,7 @@ SCENARIO = {
     "THINKS_OBJECT": [{"text": REASONING + '</think>{"city": "Rome"}', "per_token": True}],
     "PLAIN": [{"text": ANSWER, "per_token": True}],
     "UNICODE": [{"text": "héllo 你好 🙂", "per_token": True}],
+    "MALFORMED": [{"text": "hi\n\n<｜DSML｜ calls>\n<｜DSML｜ invoke name="}],
     "ENDLESS": [{"text": ENDLESS_PIECE, "delay_ms": 5, "repeat": True}],
     "BREAKS": [{"text": "so far "}, {"fail": "the engine broke"}],
     "FULL": [{"refuse": "server_overloaded"}],

@@ -215,6 +215,19 @@ def test_s14_a_killed_server_leaves_no_stream_that_looks_complete(programs, tmp_
     assert not received.endswith(b"0\r\n\r\n")
 
 
+@pytest.mark.parametrize("level, told", [("trace", True), ("debug", False)])
+def test_t03_hidden_markup_is_in_the_log_on_request(programs, tmp_path, level, told):
+    server = programs.start_server(
+        TINY, *scripted_flags(tmp_path), "--log-level", level, program="scripted-server"
+    )
+    body = {"model": "scripted", "messages": user("MALFORMED"), "thinking": {"type": "disabled"}}
+    status, answer = post(server, "/v1/chat/completions", body)
+    assert (status, answer["choices"][0]["message"]["content"]) == (200, "hi")
+    assert server.stop() == 0
+    assert ("as the model wrote it: " in server.log()) == told
+    assert ("DSML｜ calls>" in server.log()) == told
+
+
 @pytest.mark.parametrize("marker", ["<think>", "</think>", "｜DSML｜"])
 def test_r14_a_tokenizer_without_a_marker_fails_the_start_by_its_name(programs, tmp_path, marker):
     broken = tmp_path / "tokenizer"

@@ -56,6 +56,10 @@ void ChatChoice::flush(const ChunkWriter& writer, std::vector<std::string>& chun
 void ChatChoice::finish(std::string_view reason, const ChunkWriter& writer, const ChatUsage* usage,
                         std::vector<std::string>& chunks) {
   open(writer, chunks);
+  if (reason == "stop") {
+    parser_.repeat_open_reasoning(deltas_);
+    take(writer, chunks);
+  }
   message_.finish_reason = finish_reason(reason);
   if (settings_.streams) {
     chunks.push_back(writer.finish(settings_.index, message_.finish_reason, !opened_, usage));

@@ -48,6 +48,10 @@ void MessagesStream::flush(std::vector<Event>& events) {
 
 void MessagesStream::finish(std::string_view reason, const MessagesUsage& usage,
                             std::vector<Event>& events) {
+  if (reason == "stop") {
+    parser_.repeat_open_reasoning(deltas_);
+    take(events);
+  }
   end_block(events);
   stop_.reason = stop_reason(reason);
   if (const auto sequence = parser_.stop_sequence()) {

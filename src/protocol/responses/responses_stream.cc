@@ -65,6 +65,10 @@ void ResponsesStream::flush(std::vector<Event>& events) {
 void ResponsesStream::finish(std::string_view reason, ResponsesUsage prompt,
                              std::vector<Event>& events) {
   open(events);
+  if (reason == "stop") {
+    parser_.repeat_open_reasoning(deltas_);
+    take(events);
+  }
   const bool cut = reason == "length" || reason == "content_filter";
   end_item(cut, events);
   state_.usage = full_usage(prompt);

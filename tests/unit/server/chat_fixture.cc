@@ -116,7 +116,10 @@ ChatFixture::~ChatFixture() {
 }
 
 void ChatFixture::listen() {
-  service_ = std::make_unique<Service>(config_.served_model_names, config_.default_max_tokens);
+  service_ = std::make_unique<Service>(
+      protocol::ServiceInfo{.model_names = config_.served_model_names,
+                            .repeat_open_reasoning = repeat_open_reasoning_,
+                            .default_max_tokens = config_.default_max_tokens});
   auto server = Server::listen(config_, *service_, tuning_);
   ASSERT_TRUE(server.has_value()) << server.error().message();
   server_ = *std::move(server);

@@ -57,6 +57,7 @@ class ChatFixture : public ::testing::Test {
   ::testing::AssertionResult engine_is_empty() const;
 
   HttpConfig config_;
+  bool repeat_open_reasoning_ = false;
   HttpTuning tuning_;
   std::string scenario_;
   ::deepinfer::testing::ScriptedLimits limits_;

@@ -127,6 +127,22 @@ TEST_F(FieldCaseOutputs, R04_WithoutTheMarkerTheTextStaysReasoning) {
   }
 }
 
+TEST_F(FieldCaseOutputs, R04_OnRequestTheTextIsGivenAsContentToo) {
+  repeat_open_reasoning_ = true;
+  start();
+  for (const Endpoint& endpoint : chat_endpoints()) {
+    const Answer ended = ask(endpoint, "MORNING");
+    EXPECT_EQ(ended.reasoning, "Good morning") << endpoint.path;
+    EXPECT_EQ(ended.text, "Good morning") << endpoint.path;
+    EXPECT_FALSE(ended.cut()) << endpoint.path;
+    const Answer cut = ask(endpoint, "MORNING", {{endpoint.limit, 1}});
+    EXPECT_EQ(cut.reasoning, "Good") << endpoint.path;
+    EXPECT_EQ(cut.text, "") << endpoint.path;
+    const Answer closed = ask(endpoint, "SUNNY", tools_of(endpoint));
+    EXPECT_EQ(closed.text, "It is sunny") << endpoint.path;
+  }
+}
+
 TEST_F(FieldCaseOutputs, R05_T18_T19_ToolsAndThinkingGoTogetherOnEveryEndpoint) {
   start();
   for (const Endpoint& endpoint : chat_endpoints()) {
