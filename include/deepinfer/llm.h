@@ -74,7 +74,7 @@ class OutputStream {
   /// something is there already, until the stream is destroyed. `wake` runs on a thread of the
   /// engine and must neither wait nor touch the stream. False, and nothing is called, where output
   /// is made only while its reader waits for it.
-  virtual bool on_output(std::function<void()> /*wake*/) { return false; }
+  virtual bool on_output(const std::function<void()>& /*wake*/) { return false; }
 };
 
 /// A running engine. All methods are thread-safe.

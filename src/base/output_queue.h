@@ -49,8 +49,8 @@ class QueuedOutputStream final : public OutputStream {
   StreamEvent wait_for(std::chrono::milliseconds timeout) override {
     return queue_->wait_for(timeout);
   }
-  bool on_output(std::function<void()> wake) override {
-    queue_->on_output(std::move(wake));
+  bool on_output(const std::function<void()>& wake) override {
+    queue_->on_output(wake);
     return true;
   }
 
