@@ -215,6 +215,7 @@ void describe(auto& v, AnswerMessage& m) {
 }
 void describe(auto& v, OutputsMessage& m) {
   v("outputs", m.outputs);
+  v("stats", m.stats);
 }
 void describe(auto& v, PulseMessage& m) {
   v("stats", m.stats);

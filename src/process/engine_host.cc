@@ -142,7 +142,10 @@ class Host {
   Host(std::unique_ptr<Llm> llm, Outlet& outlet)
       : llm_(std::move(llm)),
         outlet_(outlet),
-        pump_([&outlet](const FromEngine& message) { outlet.send(message); }),
+        pump_([this](OutputsMessage&& message) {
+          message.stats = llm_->stats();
+          outlet_.send(std::move(message));
+        }),
         slow_([this](SubmitMessage&& message) { submit(std::move(message)); }) {}
 
   const Llm& llm() const { return *llm_; }

@@ -53,6 +53,8 @@ struct AnswerMessage {
 /// Everything that came since the last one, of all requests.
 struct OutputsMessage {
   std::vector<std::pair<RequestNumber, TokenOutput>> outputs;
+  /// As of these outputs.
+  LlmStats stats;
 };
 /// Sent at a steady pace: shows that the process runs.
 struct PulseMessage {

@@ -75,7 +75,7 @@ void OutputPump::run() {
       collect(number, message);
     }
     if (!message.outputs.empty()) {
-      send_(message);
+      send_(std::move(message));
     }
     {
       const std::lock_guard lock(mutex_);

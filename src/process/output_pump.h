@@ -19,7 +19,7 @@ namespace deepinfer::process {
 /// sent, outputs wait in their streams and are joined. Thread-safe.
 class OutputPump {
  public:
-  using Send = std::function<void(const FromEngine&)>;
+  using Send = std::function<void(OutputsMessage&&)>;
 
   explicit OutputPump(Send send);
   /// Cancels what is left.

@@ -79,7 +79,7 @@ class RemoteLlm::Requests final : public EngineObserver {
     LlmStats stats = stats_;
     add_counters(stats, past_);
     if (stats.last_step_age_s >= 0) {
-      stats.last_step_age_s += base::seconds_between(pulsed_, base::steady_now());
+      stats.last_step_age_s += base::seconds_between(stats_taken_, base::steady_now());
     }
     return stats;
   }
@@ -107,6 +107,7 @@ class RemoteLlm::Requests final : public EngineObserver {
 
   void on_outputs(OutputsMessage&& message) override {
     const std::lock_guard lock(mutex_);
+    set_stats_locked(message.stats);  // first: who reads an output may ask for them
     for (auto& [number, output] : message.outputs) {
       const auto found = open_.find(number);
       if (found == open_.end()) {
@@ -122,8 +123,7 @@ class RemoteLlm::Requests final : public EngineObserver {
 
   void on_pulse(const PulseMessage& pulse) override {
     const std::lock_guard lock(mutex_);
-    stats_ = pulse.stats;
-    pulsed_ = base::steady_now();
+    set_stats_locked(pulse.stats);
   }
 
   void on_lost(const Status& why) override {
@@ -152,6 +152,11 @@ class RemoteLlm::Requests final : public EngineObserver {
  private:
   using Open = std::unordered_map<RequestNumber, std::shared_ptr<OpenRequest>>;
 
+  void set_stats_locked(const LlmStats& stats) {
+    stats_ = stats;
+    stats_taken_ = base::steady_now();
+  }
+
   void cancel_locked(RequestNumber number) {
     const auto found = open_.find(number);
     if (found == open_.end()) {
@@ -176,7 +181,7 @@ class RemoteLlm::Requests final : public EngineObserver {
   int64_t num_running_ = 0;  // the admitted ones of open_
   LlmStats stats_;           // of the engine that runs
   LlmStats past_;            // counters of those before
-  base::TimePoint pulsed_;
+  base::TimePoint stats_taken_;
 };
 
 RemoteLlm::RemoteLlm(const SupervisorOptions& options)

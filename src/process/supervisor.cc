@@ -168,11 +168,11 @@ Status Supervisor::run_engine() {
     DI_LOG_INFO("engine process {} {}", engine->process.pid(), how);
     return ended;
   }
-  const bool silent_death = ended.reason() == kReasonEngineFailed && !hung;
-  Status told =
-      silent_death ? engine_failed(fmt::format("{}: it {}", ended.message(), how)) : ended;
-  set_health(told);
-  return told;
+  if (ended.reason() == kReasonEngineFailed) {
+    ended = engine_failed(fmt::format("{}: it {}", ended.message(), how));
+    set_health(ended);
+  }
+  return ended;
 }
 
 // Until the engine is gone (why), or was stopped (OK).
@@ -212,15 +212,13 @@ Status Supervisor::receive(Engine& engine) {
 Status Supervisor::handle(Engine& engine, FromEngine&& message) {
   const base::TimePoint now = base::steady_now();
   if (auto* outputs = std::get_if<OutputsMessage>(&message)) {
+    note_steps(engine, outputs->stats);
     observer_.on_outputs(std::move(*outputs));
   } else if (auto* answer = std::get_if<AnswerMessage>(&message)) {
     observer_.on_answer(std::move(*answer));
   } else if (const auto* pulse = std::get_if<PulseMessage>(&message)) {
     engine.last_pulse = now;
-    if (pulse->stats.steps != engine.steps) {
-      engine.steps = pulse->stats.steps;
-      engine.last_progress = now;
-    }
+    note_steps(engine, pulse->stats);
     observer_.on_pulse(*pulse);
     if (engine.ready && !engine.stop_sent && !pulse->health.is_ok()) {
       return pulse->health.reason() == kReasonEngineHung ? engine_hung(pulse->health.message())
@@ -235,6 +233,13 @@ Status Supervisor::handle(Engine& engine, FromEngine&& message) {
     engine.stopped = true;
   }
   return Status::ok();
+}
+
+void Supervisor::note_steps(Engine& engine, const LlmStats& stats) {
+  if (stats.steps != engine.steps) {
+    engine.steps = stats.steps;
+    engine.last_progress = base::steady_now();
+  }
 }
 
 Status Supervisor::accept(Engine& engine, const ModelInfo& model) {

@@ -75,6 +75,7 @@ class Supervisor {
   Status receive(Engine& engine);
   Status handle(Engine& engine, FromEngine&& message);
   Status accept(Engine& engine, const ModelInfo& model);
+  static void note_steps(Engine& engine, const LlmStats& stats);
   Status watch(Engine& engine);
   void pass_on_stop(Engine& engine);
   /// False if a stop came meanwhile.

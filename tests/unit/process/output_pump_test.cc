@@ -19,8 +19,8 @@ TokenOutput output_of(std::vector<TokenId> tokens,
 
 // Joins what was sent, by request.
 struct Sent {
-  void take(const FromEngine& message) {
-    for (const auto& [number, output] : std::get<OutputsMessage>(message).outputs) {
+  void take(const OutputsMessage& message) {
+    for (const auto& [number, output] : message.outputs) {
       auto& all = tokens[number];
       all.insert(all.end(), output.tokens.begin(), output.tokens.end());
     }
@@ -38,7 +38,7 @@ std::unique_ptr<OutputStream> stream_of(const std::shared_ptr<base::OutputQueue>
 TEST(OutputPump, SendsEverythingOfEveryStream) {
   Sent sent;
   int cancels = 0;
-  OutputPump pump([&](const FromEngine& message) { sent.take(message); });
+  OutputPump pump([&](const OutputsMessage& message) { sent.take(message); });
   std::vector<std::shared_ptr<base::OutputQueue>> queues;
   for (RequestNumber number = 0; number < 50; ++number) {
     queues.push_back(std::make_shared<base::OutputQueue>());
@@ -64,7 +64,7 @@ TEST(OutputPump, SendsEverythingOfEveryStream) {
 TEST(OutputPump, SendsWhatWasThereBefore) {
   Sent sent;
   int cancels = 0;
-  OutputPump pump([&](const FromEngine& message) { sent.take(message); });
+  OutputPump pump([&](const OutputsMessage& message) { sent.take(message); });
   const auto queue = std::make_shared<base::OutputQueue>();
   queue->push(output_of({1, 2}, FinishReason::kLength));
   pump.add(3, stream_of(queue, cancels));
@@ -74,7 +74,7 @@ TEST(OutputPump, SendsWhatWasThereBefore) {
 
 TEST(OutputPump, CancelsAStream) {
   int cancels = 0;
-  OutputPump pump([](const FromEngine&) {});
+  OutputPump pump([](const OutputsMessage&) {});
   const auto queue = std::make_shared<base::OutputQueue>();
   pump.add(3, stream_of(queue, cancels));
   pump.cancel(3);
@@ -88,7 +88,7 @@ TEST(OutputPump, CancelsWhatIsLeftAtItsEnd) {
   int cancels = 0;
   const auto queue = std::make_shared<base::OutputQueue>();
   {
-    OutputPump pump([](const FromEngine&) {});
+    OutputPump pump([](const OutputsMessage&) {});
     pump.add(3, stream_of(queue, cancels));
   }
   EXPECT_EQ(cancels, 1);
