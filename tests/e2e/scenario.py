@@ -17,6 +17,18 @@ TWO_CALLS = CALL.replace(
 # What follows the prompt of a forced call, which opens the block.
 REST_OF_CALL = CALL.removeprefix("<｜DSML｜ calls>\n")
 ENDLESS_PIECE = " more"
+ENDLESS_VALUE = " later"
+NOTE = 'one "line"\nand another'
+
+
+def call_of(name, parameter, value):
+    return (
+        f'<｜DSML｜ calls>\n<｜DSML｜ invoke name="{name}">\n'
+        f'<｜DSML｜ parameter name="{parameter}" string="true">{value}</｜DSML｜ parameter>\n'
+        "</｜DSML｜ invoke>\n</｜DSML｜ calls>"
+    )
+
+
 
 SCENARIO = {
     "REASON": [{"text": f"{REASONING}</think>{ANSWER}", "per_token": True}],
@@ -30,6 +42,12 @@ SCENARIO = {
     "THINKS_OBJECT": [{"text": REASONING + '</think>{"city": "Rome"}', "per_token": True}],
     "PLAIN": [{"text": ANSWER, "per_token": True}],
     "UNICODE": [{"text": "héllo 你好 🙂", "per_token": True}],
+    "PLACED": [{"text": call_of("get_place", "city", "Rome"), "per_token": True}],
+    "NOTE": [{"text": call_of("take_note", "input", NOTE), "per_token": True}],
+    "WRITES_ON": [
+        {"text": call_of("get_time", "zone", "").partition("</")[0]},
+        {"text": ENDLESS_VALUE, "delay_ms": 5, "repeat": True},
+    ],
     "MALFORMED": [{"text": "hi\n\n<｜DSML｜ calls>\n<｜DSML｜ invoke name="}],
     "ENDLESS": [{"text": ENDLESS_PIECE, "delay_ms": 5, "repeat": True}],
     "BREAKS": [{"text": "so far "}, {"fail": "the engine broke"}],
