@@ -250,19 +250,61 @@ TEST(FieldCase, T10_BothDialectsAreParsedInAllSplits) {
   }
 }
 
-TEST(FieldCase, T10_DoubledBarsAroundTheControlTokenAreTolerated) {
-  const auto doubled = [](std::string output) {
-    for (size_t at = 0; (at = output.find("｜DSML｜", at)) != std::string::npos;) {
-      output.replace(at, std::strlen("｜DSML｜"), "｜｜DSML｜｜");
-      at += std::strlen("｜｜DSML｜｜");
+/// Ordinary text in tokens of single characters, control tokens whole.
+std::vector<TokenId> in_characters(const std::string& output) {
+  std::vector<TokenId> tokens;
+  for (size_t at = 0; at < output.size();) {
+    size_t length = 1;
+    while (at + length < output.size() && (output[at + length] & 0xC0) == 0x80) {
+      ++length;
     }
-    return output;
-  };
-  const std::string markup = block(invoke("f", parameter("a", "true", "x<｜")));
-  EXPECT_EQ(arguments_of(doubled(markup)), R"({"a": "x<｜"})");
-  const Played played = play(request(true), script("r</think>hi\n\n" + doubled(markup)));
-  EXPECT_EQ(played.content, "hi");
-  EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"tool_calls"});
+    for (const std::string_view control : {"｜DSML｜", "</think>"}) {
+      length = output.compare(at, control.size(), control) == 0 ? control.size() : length;
+    }
+    const std::vector<TokenId> ids = script(output.substr(at, length));
+    tokens.insert(tokens.end(), ids.begin(), ids.end());
+    at += length;
+  }
+  return tokens;
+}
+
+TEST(FieldCase, T10_DoubledBarsAroundTheControlTokenAreTolerated) {
+  const std::string spaced = block(invoke("f", parameter("a", "true", "x<｜")));
+  const std::string compact =
+      "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter name=\"a\" "
+      "string=\"true\">x<｜</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>";
+  for (const std::string& dialect : {spaced, compact}) {
+    for (const std::string mark : {"｜DSML｜", "｜｜DSML｜｜", "｜｜DSML｜", "｜DSML｜｜"}) {
+      std::string markup = dialect;
+      for (size_t at = 0; (at = markup.find("｜DSML｜", at)) != std::string::npos;) {
+        markup.replace(at, std::strlen("｜DSML｜"), mark);
+        at += mark.size();
+      }
+      EXPECT_EQ(arguments_of(markup), R"({"a": "x<｜"})");
+      const std::string output = "r</think>hi\n\n" + markup;
+      for (const size_t group : {1, 2, 3, 0}) {
+        for (const std::vector<TokenId>& tokens : {script(output), in_characters(output)}) {
+          const Played played = play(request(true), tokens, group);
+          EXPECT_EQ(played.reasoning, "r") << mark << group;
+          EXPECT_EQ(played.content, "hi") << mark << group;
+          EXPECT_EQ(played.arguments, std::vector<std::string>{R"({"a": "x<｜"})"}) << mark;
+          EXPECT_EQ(played.finish_reasons, std::vector<std::string>{"tool_calls"}) << mark;
+        }
+      }
+    }
+  }
+}
+
+TEST(FieldCase, T10_TheAnswerGoesOnBehindABlockOfDoubledBarsWithoutCalls) {
+  for (const std::string name : {"tool_calls", " calls"}) {
+    for (const std::string mark : {"｜DSML｜", "｜｜DSML｜｜", "｜｜DSML｜", "｜DSML｜｜"}) {
+      const std::string output = "<" + mark + name + ">\n</" + mark + name + ">\n\nafter";
+      for (const size_t group : {1, 2, 0}) {
+        EXPECT_EQ(play(request(), script(output), group).content, "after") << output << group;
+        EXPECT_EQ(play(request(), in_characters(output), group).content, "after") << output;
+      }
+    }
+  }
 }
 
 TEST(FieldCase, T10_BarsWithoutTheControlTokenAreText) {

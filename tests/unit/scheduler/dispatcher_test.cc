@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "unit/constraint/harness.h"
 #include "unit/scheduler/scheduler_harness.h"
 
 namespace deepinfer::scheduler {
@@ -58,7 +59,8 @@ const engine::ExecutorCapacity kCapacity = support::small_capacity(64, 4, 4, 200
 
 class DispatcherTest : public ::testing::Test {
  protected:
-  void start(int32_t max_num_seqs = 4, int32_t max_num_queued_reqs = 1000) {
+  void start(int32_t max_num_seqs = 4, int32_t max_num_queued_reqs = 1000,
+             const CompilerFactory& make_compiler = {}) {
     Dispatcher::Options options;
     options.scheduler.max_num_seqs = max_num_seqs;
     options.scheduler.max_num_queued_reqs = max_num_queued_reqs;
@@ -72,7 +74,7 @@ class DispatcherTest : public ::testing::Test {
           executor->before_step = [this](const engine::Batch& batch) { return before_step(batch); };
           return std::unique_ptr<engine::Executor>(std::move(executor));
         },
-        clock_);
+        clock_, make_compiler);
     ASSERT_TRUE(started.has_value()) << started.status().message();
     llm_ = std::move(started).value();
   }
@@ -200,6 +202,33 @@ TEST_F(DispatcherTest, RunsTwoQueuesFourRefusesTheRest) {
   }
   EXPECT_EQ(llm_->stats().refused, 14U);
   expect_idle();
+}
+
+TEST_F(DispatcherTest, G02_OthersGoOnWhileACompilationIsAtItsLimit) {
+  start(4, 1000, [](const engine::ExecutorCapacity&) {
+    // Without a thread that works, a request waits for all of its deadline.
+    return std::make_unique<constraint::ConstraintCompiler>(
+        constraint::testing::small_vocabulary(),
+        constraint::CompilerOptions{.deadline = 500ms, .num_threads = 0});
+  });
+  std::atomic<bool> over{false};
+  std::thread waiting([&] {
+    GenerateRequest request = make_request({1}, 1);
+    request.ignore_eos = false;
+    request.constraint = ConstraintSpec{.kind = ConstraintSpec::Kind::kRegex, .text = "a"};
+    const auto refused = llm_->submit(std::move(request));
+    EXPECT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.status().reason(), "grammar_too_complex");
+    over = true;
+  });
+  int ended_meanwhile = 0;
+  while (!over) {
+    settle();
+    ended_meanwhile += over ? 0 : 1;
+  }
+  waiting.join();
+  // A few may end before the other has come that far; then all would wait if it held them up.
+  EXPECT_GT(ended_meanwhile, 100);
 }
 
 TEST_F(DispatcherTest, O04_FreesAPlaceWhenTheEngineConfirmsNotWhenTheClientLeaves) {
