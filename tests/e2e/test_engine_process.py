@@ -76,7 +76,7 @@ def serves_again(server):
     return server.get("/readyz")[0] == 200 and post(server, LONG | {"max_tokens": 2})[0] == 200
 
 
-def test_f01_a_killed_engine_ends_its_requests_and_is_started_again(programs):
+def test_f01_s14_a_killed_engine_ends_its_requests_and_is_started_again(programs):
     server, engine = start(programs)
     streams = [Stream(server) for _ in range(4)]
     plain = {}
