@@ -38,6 +38,7 @@ SCENARIO = {
     "THINKS_ONE": [{"text": f"{REASONING}</think>{CALL}", "per_token": True}],
     "THINKS_TWO": [{"text": f"{REASONING}</think>\n{CALL}", "per_token": True}],
     "THINKS_THREE": [{"text": f"{REASONING}</think>\n\n{CALL}", "per_token": True}],
+    "MUSES": [{"text": REASONING, "per_token": True}],
     "JSON": [{"text": '{"city": "Rome"}', "per_token": True}],
     "THINKS_OBJECT": [{"text": REASONING + '</think>{"city": "Rome"}', "per_token": True}],
     "PLAIN": [{"text": ANSWER, "per_token": True}],

@@ -1,5 +1,6 @@
 """Every kind of answer, by every protocol, read in every way that the SDKs offer."""
 
+import itertools
 import json
 from typing import Literal
 
@@ -67,6 +68,22 @@ def test_text(ask):
 def test_reasoning(ask):
     answer = ask("REASON", thinking=True)
     assert (answer.reasoning, answer.text, answer.end) == (REASONING, ANSWER, "stop")
+
+
+@pytest.mark.parametrize("flag, text", [([], ""), (["--repeat-open-reasoning"], REASONING)])
+def test_r04_reasoning_that_never_ends(programs, tmp_path_factory, flag, text):
+    server = start(programs, tmp_path_factory, *flag)
+    with opened(server) as protocols:
+        for protocol, mode in itertools.product(protocols.values(), MODES):
+            read = getattr(protocol, mode)
+            ended = read(**protocol.request("MUSES", thinking=True))
+            assert (ended.reasoning, ended.text, ended.end) == (REASONING, text, "stop")
+            cut = read(**protocol.request("MUSES", thinking=True, limit=2))
+            assert (cut.text, cut.end, cut.output_tokens) == ("", "limit", 2)
+            assert cut.reasoning and REASONING.startswith(cut.reasoning)
+            closed = read(**protocol.request("REASON", thinking=True))
+            assert (closed.reasoning, closed.text, closed.end) == (REASONING, ANSWER, "stop")
+    assert server.stop() == 0
 
 
 def test_a_call(ask):
