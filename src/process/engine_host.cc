@@ -27,6 +27,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kPulseInterval{100};
 
+// Ends the process without waiting for a step that runs: there is nobody to serve it to.
+[[noreturn]] void leave(const Status& why) {
+  DI_LOG_ERROR("the engine process ends: {}", why.message());
+  spdlog::default_logger()->flush();
+  ::_exit(base::kExitFailure);
+}
+
 // Frames to the front, from several threads. When the front is gone, they go nowhere; the reading
 // thread sees the end.
 class Outlet {
@@ -36,7 +43,10 @@ class Outlet {
   void send(const FromEngine& message) {
     const std::string bytes = encode(message);
     const std::lock_guard lock(mutex_);
-    static_cast<void>(send_frame(fd_, bytes));
+    const Status sent = send_frame(fd_, bytes);
+    if (sent.code() == StatusCode::kInvalidArgument) {
+      leave(sent);  // outputs would be lost, and their requests never end
+    }
   }
 
  private:
@@ -234,13 +244,6 @@ class Inlet {
   FrameReader reader_;
   std::deque<std::string> waiting_;
 };
-
-// Nobody is left to serve, and a step that runs is not worth waiting for.
-[[noreturn]] void leave(const Status& why) {
-  DI_LOG_INFO("the engine process ends: {}", why.message());
-  spdlog::default_logger()->flush();
-  ::_exit(base::kExitFailure);
-}
 
 Result<std::unique_ptr<Llm>> guarded_open(const EngineFactory& open, const EngineConfig& config) {
   try {

@@ -11,9 +11,8 @@
 
 namespace deepinfer::process {
 
-/// Larger ones are refused on both ends: the largest prompt and schema that a client may send fit
-/// many times.
-inline constexpr uint32_t kMaxFrameBytes = 256U * 1024 * 1024;
+/// Larger ones are refused on both ends. A prompt of a million tokens takes five million bytes.
+inline constexpr uint32_t kMaxFrameBytes = 64U * 1024 * 1024;
 
 /// Writes one frame: the length, four bytes, lowest first, then the bytes. Waits for room.
 /// kUnavailable when the other end is gone. One thread at a time.

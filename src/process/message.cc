@@ -49,7 +49,7 @@ std::string encode_variant(const Message& message) {
       message);
   const Json frame = Json::array({message.index(), std::move(array)});
   std::string bytes;
-  Json::to_cbor(frame, nlohmann::detail::output_adapter<char>(bytes));
+  Json::to_cbor(frame, bytes);
   return bytes;
 }
 

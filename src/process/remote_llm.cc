@@ -1,5 +1,7 @@
 #include "process/remote_llm.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -8,6 +10,7 @@
 #include <utility>
 
 #include "base/output_queue.h"
+#include "process/frame_socket.h"
 
 namespace deepinfer::process {
 namespace {
@@ -52,6 +55,11 @@ class RemoteLlm::Requests final : public EngineObserver {
   Result<std::shared_ptr<OpenRequest>> submit(RequestNumber number, GenerateRequest&& request,
                                               std::chrono::milliseconds timeout) {
     std::string message = encode(SubmitMessage{.number = number, .request = std::move(request)});
+    if (message.size() > kMaxFrameBytes) {
+      // Sending it would end the connection, and with it everybody's requests.
+      return invalid_argument(fmt::format("the request takes {} bytes, the engine takes {}",
+                                          message.size(), kMaxFrameBytes));
+    }
     const auto opened = std::make_shared<OpenRequest>();
     std::unique_lock lock(mutex_);
     if (link_ == nullptr) {

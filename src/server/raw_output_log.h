@@ -20,7 +20,7 @@ class RawOutputLog {
   RawOutputLog(const recipe::Tokenizer& tokenizer, std::string request_id);
 
   void add(size_t choice, std::span<const TokenId> tokens);
-  /// Writes the line of a choice that has ended, however it did.
+  /// Writes the line of a choice that is whole or has failed.
   void end(size_t choice);
 
  private:

@@ -122,6 +122,12 @@ def test_f03_a_silent_engine_is_stuck_then_replaced(programs):
     server, engine = start(programs, "--hang-timeout", "2")
     stream = Stream(server)
     os.kill(engine, signal.SIGSTOP)
+    # It shows from the moment of detection until another engine is ready.
+    status, body = wait_until(
+        lambda: (answer := server.get("/livez"))[0] == 503 and answer, "stuck", server.patience_s
+    )
+    assert json.loads(body)["status"] == "stuck"
+    assert "no sign of life" in json.loads(body)["reason"]
     events = stream.rest()
     assert json.loads(events[-1])["error"]["code"] == "engine_hung"
     wait_until(lambda: serves_again(server), "the engine serves again", server.patience_s)

@@ -21,7 +21,7 @@ ALLOWED = {
     "constraint": {"base"},
     "engine": _BELOW_ENGINE,
     "scheduler": {"engine"} | _BELOW_ENGINE,
-    "process": {"scheduler", "engine"} | _BELOW_ENGINE,
+    "process": {"base"},
     "recipe": {"base"},
     "protocol": {"recipe", "base"},
     "server": {"protocol", "recipe", "base"},

@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "process/frame_socket.h"
 #include "test_orders.h"
 
 namespace deepinfer::process {
@@ -129,6 +130,21 @@ TEST_F(RemoteEngine, RefusesWhatTheEngineRefuses) {
   EXPECT_EQ(refusal.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(refusal.message(), HasSubstr("1000"));
   EXPECT_TRUE(serves());
+}
+
+TEST_F(RemoteEngine, RefusesWhatNoMessageHoldsAndServesOn) {
+  open(options_for(kModelGood));
+  const auto running = submit(request_of({1}, 200));
+  GenerateRequest large = request_of({1}, 1);
+  large.id.assign(kMaxFrameBytes, 'x');
+  EXPECT_EQ(llm_->submit(std::move(large)).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(collect(*running).finish, FinishReason::kLength);
+}
+
+TEST_F(RemoteEngine, AnOutputThatNoMessageHoldsEndsTheEngineAndIsNotLostSilently) {
+  open(options_for(kModelTalksTooMuch));
+  const Status end = end_of(request_of({1}, 5));
+  EXPECT_EQ(end.reason(), kReasonEngineFailed);
 }
 
 TEST_F(RemoteEngine, CancelsWhatIsDropped) {

@@ -6,8 +6,10 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/output_queue.h"
 #include "process/engine_host.h"
 #include "process/engine_process.h"
+#include "process/frame_socket.h"
 #include "scheduler/dispatcher.h"
 #include "support/fake_executor.h"
 #include "test_orders.h"
@@ -38,9 +40,31 @@ Status obey(const engine::Batch& batch) {
   return has_order(batch, kOrderFailStep) ? internal_error("ordered to fail") : Status::ok();
 }
 
+// Every request gets one output that is larger than a message may be.
+class Talker final : public Llm {
+ public:
+  const ModelInfo& model() const override { return model_; }
+  Result<std::unique_ptr<OutputStream>> submit(GenerateRequest /*request*/) override {
+    const auto queue = std::make_shared<base::OutputQueue>();
+    // Three bytes each at least.
+    queue->push({.probe_logits = std::vector<float>(kMaxFrameBytes / 3 + 1, 0.5F),
+                 .finish = FinishReason::kStop});
+    return std::unique_ptr<OutputStream>(std::make_unique<base::QueuedOutputStream>(queue, [] {}));
+  }
+  LlmStats stats() const override { return {}; }
+  Status health() const override { return Status::ok(); }
+  void shutdown(std::chrono::steady_clock::time_point /*deadline*/) override {}
+
+ private:
+  const ModelInfo model_;
+};
+
 Result<std::unique_ptr<Llm>> open(const EngineConfig& config) {
   if (config.model_dir == kModelMissing) {
     return not_found("there is no such model");
+  }
+  if (config.model_dir == kModelTalksTooMuch) {
+    return std::unique_ptr<Llm>(std::make_unique<Talker>());
   }
   if (config.model_dir == kModelDiesLoading) {
     ::_exit(43);

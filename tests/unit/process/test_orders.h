@@ -13,6 +13,7 @@ inline constexpr TokenId kOrderBeSlow = 94;    ///< Every step takes a milliseco
 
 inline constexpr const char* kModelMissing = "missing";           ///< Cannot be opened.
 inline constexpr const char* kModelDiesLoading = "dies-loading";  ///< The process ends meanwhile.
+inline constexpr const char* kModelTalksTooMuch = "talks-too-much";  ///< Outputs beyond a message.
 inline constexpr const char* kModelGood = "good";
 
 }  // namespace deepinfer::process::testing
